@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"slosim/models"
+	"slosim/sim/clock"
+	"slosim/workloads"
+)
+
+// Kind says what happened to a request.
+type Kind uint8
+
+// The kinds of events. A Finished request with one output token has no separate
+// FirstToken event.
+const (
+	FirstToken Kind = iota + 1 // its first token became visible
+	Finished                   // its last token became visible
+	Preempted                  // lost its KV blocks; queued again
+	Rejected                   // longer than the engine accepts
+)
+
+// Event is one externally visible change of a request's state.
+type Event struct {
+	Kind Kind
+	ID   int32      // Request.ID
+	At   clock.Time // when it is visible to the client; may lie after the step's end by the publish delay
+
+	// FirstToken and Finished with one token: stage borders. Ready is when the
+	// front end handed the request to the scheduler, Started the start of the
+	// step with the first chunk (of the last attempt, after a preemption),
+	// Prefilled the end of the step with the last chunk.
+	Ready, Started, Prefilled clock.Time
+
+	Lost int32 // Preempted: tokens whose KV must be computed again
+}
+
+// Load is a replica's state at an instant.
+type Load struct {
+	Running, Waiting int32 // requests in the batch; in the queue or the front end
+	Tokens           int64 // KV tokens held
+	Blocks, Total    int32 // KV blocks in use; usable blocks
+}
+
+// Spent is a replica's work so far, exact at step boundaries.
+type Spent struct {
+	models.Cost                // of all finished steps
+	Steps       int64          // finished steps
+	Busy        clock.Duration // time with a step running, up to the last boundary
+}
+
+// Replica is one serving engine. Times given to it never decrease; at equal
+// times the owner calls Advance before Submit.
+type Replica interface {
+	// Submit hands over a request that the client's network delivered at now.
+	Submit(now clock.Time, r workloads.Request)
+	// Next returns the next instant at which Advance can yield an event.
+	Next() (clock.Time, bool)
+	// Advance carries the replica to now and appends what became visible.
+	Advance(now clock.Time, out []Event) []Event
+	// SetClock changes the SM clock from the next step on.
+	SetClock(now clock.Time, bin int)
+	// Load returns the state at now.
+	Load(now clock.Time) Load
+	// Spent returns the work done up to now.
+	Spent(now clock.Time) Spent
+}

@@ -1,0 +1,3 @@
+module slosim
+
+go 1.26.0

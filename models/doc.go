@@ -1,0 +1,9 @@
+// Package models holds what hardware and language models cost: the catalogue of
+// LLMs and GPUs (embedded TOML, each figure with its source), the memory of a
+// replica, the time of one engine step, and power and heat.
+//
+// The step time is a sum over the operations of a layer, times the layers, plus
+// the LM head, the collectives and the host (docs/model.md holds every equation
+// with its source and limits). It leaves out what happens between steps:
+// queueing, batching and block allocation are the engine's.
+package models

@@ -1,0 +1,92 @@
+package workloads
+
+import "slosim/sim/clock"
+
+// Class is one stream of traffic: its arrivals, lengths and clients.
+type Class struct {
+	Name   string
+	Stream string // key of the class's random draws; the name unless given
+	Rate   Rate
+	Prompt Dist // tokens
+	Output Dist // tokens, the first token included
+	Client Client
+	Trace  *Trace // when set, arrivals and lengths come from a file instead
+}
+
+// Rate is the arrival rate over time, per second.
+type Rate struct {
+	Mean         float64        // requests per second, averaged over 24 h without bursts
+	Shape        string         // "constant" or "diurnal"
+	Peak         clock.Duration // time of day of the maximum (diurnal)
+	PeakToTrough float64        // maximum ÷ minimum (diurnal), ≥ 1
+	Burstiness   float64        // shape of the gamma gaps: 1 = Poisson, CV² = 1/Burstiness
+	Bursts       []Burst        // in order of At
+}
+
+// Burst multiplies the rate by Factor during [At, At+Length), and again every
+// Every when that is > 0.
+type Burst struct {
+	At, Length, Every clock.Duration
+	Factor            float64
+}
+
+// Dist is a length distribution. Which fields count depends on Kind:
+// "fixed" (Mean), "lognormal" (Mean, P99), "exponential" (Mean), "uniform"
+// (Min, Max), "empirical" (Points). Samples are rounded to whole tokens, at
+// least 1, and cut to [Min, Max] where these are > 0.
+type Dist struct {
+	Kind     string
+	Mean     float64
+	P99      float64
+	Min, Max float64
+	Points   []Point // cumulative distribution, in order of P, linear in between
+}
+
+// Point is one knot of a cumulative distribution: P(length ≤ Tokens) = P.
+type Point struct{ Tokens, P float64 }
+
+// Client is how the callers of a class behave.
+type Client struct {
+	// MaxInFlight > 0: an open loop behind a client-side cap; an arrival that
+	// finds the cap reached is sent when a request in flight ends.
+	MaxInFlight int
+	// Users > 0: a closed loop. Each user sends, waits for the last token,
+	// thinks, and sends again; Rate is not used.
+	Users int
+	Think Dist // seconds, with Users
+}
+
+// Trace names a file of requests to replay.
+type Trace struct {
+	File    string // path as given in the experiment
+	Format  string // "azure" or "csv"
+	Arrival string // csv: column names
+	Prompt  string
+	Output  string
+	Unit    clock.Duration // csv: unit of the arrival column
+	SHA256  string         // of the file's bytes, so that an experiment's hash covers them
+}
+
+// Change alters a class from a time on.
+type Change struct {
+	Name  string // the cohort that the moved share forms
+	Class string
+	At    clock.Duration
+	Ramp  clock.Duration
+	Share float64 // of the class's requests that join the cohort, 0..1
+
+	RateFactor float64 // of the whole class's rate, reached at the end of the ramp; 1 = unchanged
+	Prompt     *Dist   // of the cohort; nil = unchanged
+	Output     *Dist
+}
+
+// Request is one request on its way through the cluster.
+type Request struct {
+	Index  int64      // number within its class, pre-roll included
+	ID     int32      // slot in the table of requests in flight
+	Class  int32      // index into the experiment's traffic
+	Cohort int32      // 0 = the class itself, else 1 + index into the experiment's changes
+	Prompt int32      // tokens, ≥ 1
+	Output int32      // tokens, ≥ 1, the first token included
+	Send   clock.Time // when the client sends it
+}
