@@ -1,0 +1,28 @@
+package engine
+
+import "slosim/models"
+
+// Config is how one replica schedules. All limits are per replica.
+type Config struct {
+	MaxBatchedTokens  int32 // token budget of a step, ≥ MaxSeqs
+	MaxSeqs           int32 // requests running at once, ≥ 1
+	MaxModelLen       int32 // prompt + output tokens of one request
+	BlockSize         int32 // tokens per KV block
+	KVBlocks          int32 // null block included; usable are KVBlocks − 1
+	ReserveFullPrompt bool  // admit only when the whole prompt fits in free blocks
+	WatermarkBlocks   int32 // kept free at admission while anything runs
+	Stepping          bool  // visit every step boundary: the reference for closed-form stretches
+
+	Model models.StepModel
+	Host  models.Host
+	Clock int // clock bin at the start; 0 = no thermal model
+}
+
+// depth is the number of steps whose composition is fixed ahead: the running one
+// and, with async scheduling, the next.
+func (c *Config) depth() int {
+	if c.Host.Async {
+		return 2
+	}
+	return 1
+}

@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"slosim/models"
+	"slosim/sim/clock"
+	"slosim/workloads"
+)
+
+// toy is an affine step model whose numbers are easy to follow: 1 ms, 10 us per
+// token, 1 us per 100 tokens of context, slower at lower clocks.
+type toy struct{ base, token, ctx int64 }
+
+func (m toy) Step(b models.Batch, bin int) models.Cost {
+	slow := int64(100 + bin)
+	return models.Cost{
+		Gemm: (m.base + m.token*int64(b.Tokens)) * slow / 100,
+		Attn: m.ctx*b.DecodeCtx + b.PrefillArea*3,
+		Host: 7 * int64(b.Seqs),
+	}
+}
+
+func (m toy) Slope(rows int32, _ int) models.Cost { return models.Cost{Attn: m.ctx * int64(rows)} }
+
+var plainToy = toy{base: 1_000_000_000, token: 10_000_000, ctx: 10_000}
+
+// scenario is a random replica with random requests and clock changes.
+type scenario struct {
+	cfg   Config
+	acts  []act
+	until clock.Time
+}
+
+type act struct {
+	at   clock.Time
+	req  workloads.Request // Prompt 0: a clock change
+	bin  int
+	look bool // only look at load and work
+}
+
+func drawScenario(t *rapid.T) scenario {
+	block := rapid.SampledFrom([]int32{1, 4, 16}).Draw(t, "block")
+	maxLen := rapid.Int32Range(20, 400).Draw(t, "maxLen")
+	if rapid.IntRange(0, 9).Draw(t, "wide") == 0 {
+		maxLen = 9000 // outputs beyond one turn of the finish wheel
+	}
+	least := (maxLen + block - 1) / block
+	seqs := rapid.Int32Range(1, 12).Draw(t, "seqs")
+	cfg := Config{
+		MaxBatchedTokens:  seqs + rapid.Int32Range(0, 200).Draw(t, "budget"),
+		MaxSeqs:           seqs,
+		MaxModelLen:       maxLen,
+		BlockSize:         block,
+		KVBlocks:          1 + least + rapid.Int32Range(0, 3*least).Draw(t, "spare"),
+		ReserveFullPrompt: rapid.Bool().Draw(t, "gate"),
+		WatermarkBlocks:   rapid.Int32Range(0, 3).Draw(t, "watermark"),
+		Model:             toy{base: rapid.Int64Range(1, 2_000_000_000).Draw(t, "base"), token: rapid.Int64Range(0, 30_000_000).Draw(t, "token"), ctx: rapid.Int64Range(0, 200_000).Draw(t, "ctx")},
+		Host: models.Host{
+			Async:           rapid.Bool().Draw(t, "async"),
+			FrontFixedPs:    rapid.Int64Range(0, 3_000_000_000).Draw(t, "a0"),
+			FrontPerTokenPs: rapid.Int64Range(0, 2_000_000).Draw(t, "a1"),
+			PublishPerSeqPs: rapid.Int64Range(0, 70_000_000).Draw(t, "publish"),
+		},
+	}
+	if cfg.WatermarkBlocks+least > cfg.KVBlocks-1 {
+		cfg.WatermarkBlocks = 0
+	}
+	n := rapid.IntRange(1, 60).Draw(t, "n")
+	gap := rapid.Int64Range(1, 30_000_000).Draw(t, "gap")
+	long := rapid.SampledFrom([]int32{1, 30, 400, 6000}).Draw(t, "long")
+	var now clock.Time
+	s := scenario{cfg: cfg}
+	for i := range n {
+		now += clock.Time(rapid.Int64Range(0, gap).Draw(t, "at"))
+		a := act{at: now}
+		switch rapid.IntRange(0, 9).Draw(t, "what") {
+		case 0:
+			a.bin = rapid.IntRange(0, 40).Draw(t, "bin")
+		case 1:
+			a.look = true
+		default:
+			a.req = workloads.Request{ID: int32(i), Prompt: rapid.Int32Range(1, maxLen+maxLen/20).Draw(t, "prompt"), Output: rapid.Int32Range(1, long).Draw(t, "output")}
+		}
+		s.acts = append(s.acts, a)
+	}
+	s.until = now + clock.Time(400*clock.Second)
+	return s
+}
+
+// play drives a replica like the kernel does: events first, then what arrives.
+func (s scenario) play(v *VLLM, look func(now clock.Time)) []Event {
+	var out []Event
+	drain := func(until clock.Time) {
+		for t, ok := v.Next(); ok && t <= until; t, ok = v.Next() {
+			n := len(out)
+			out = v.Advance(t, out)
+			for _, e := range out[n:] {
+				if e.At < t && e.Kind != FirstToken && e.Kind != Finished {
+					panic(fmt.Sprintf("event %+v was announced only for %d", e, t))
+				}
+			}
+		}
+	}
+	for _, a := range s.acts {
+		drain(a.at)
+		switch {
+		case a.look:
+			look(a.at)
+		case a.req.Prompt == 0:
+			v.SetClock(a.at, a.bin)
+		default:
+			v.Submit(a.at, a.req)
+		}
+	}
+	drain(s.until)
+	return out
+}
+
+func sorted(events []Event) []Event {
+	slices.SortFunc(events, func(a, b Event) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Kind, b.Kind))
+	})
+	return events
+}
+
+// The closed-form engine, its stepping form and the naive reference agree to the
+// nanosecond on every event, load and cost, whatever happens: arrivals inside a
+// stretch, clock changes, block shortage, preemption, rejection.
+func TestStretchedEqualsSteppingEqualsReference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScenario(t)
+		stepped := s
+		stepped.cfg.Stepping = true
+
+		ref := newReference(s.cfg)
+		var refLooks []string
+		for _, a := range s.acts {
+			ref.advance(a.at)
+			switch {
+			case a.look:
+				waiting := len(ref.waiting)
+				for _, q := range ref.front {
+					if q.prompt < s.cfg.MaxModelLen {
+						waiting++
+					}
+				}
+				refLooks = append(refLooks, fmt.Sprintf("running %d waiting %d blocks %d", len(ref.running), waiting, s.cfg.KVBlocks-1-ref.free))
+			case a.req.Prompt == 0:
+				ref.bin = a.bin
+			default:
+				ref.submit(a.at, a.req)
+			}
+		}
+		ref.advance(s.until)
+
+		var looks [2][]string
+		var spent [2]Spent
+		var events [2][]Event
+		for k, sc := range []scenario{s, stepped} {
+			v := NewVLLM(sc.cfg)
+			events[k] = sorted(sc.play(v, func(now clock.Time) {
+				l := v.Load(now)
+				looks[k] = append(looks[k], fmt.Sprintf("running %d waiting %d blocks %d", l.Running, l.Waiting, l.Blocks))
+			}))
+			spent[k] = v.Spent(s.until)
+			if l := v.Load(s.until); l.Running == 0 && (l.Tokens != 0 || l.Blocks != 0) {
+				t.Fatalf("an empty replica holds %d tokens in %d blocks", l.Tokens, l.Blocks)
+			}
+		}
+		if d := gocmp.Diff(sorted(ref.out), events[1]); d != "" {
+			t.Fatalf("stepping differs from the reference (-reference +stepping):\n%s", d)
+		}
+		if d := gocmp.Diff(events[1], events[0]); d != "" {
+			t.Fatalf("stretched differs from stepping (-stepping +stretched):\n%s", d)
+		}
+		if d := gocmp.Diff(refLooks, looks[0]); d != "" {
+			t.Fatalf("loads differ (-reference +stretched):\n%s", d)
+		}
+		if d := gocmp.Diff(looks[1], looks[0]); d != "" {
+			t.Fatalf("loads differ (-stepping +stretched):\n%s", d)
+		}
+		if spent[0] != spent[1] {
+			t.Fatalf("work differs: stretched %+v, stepping %+v", spent[0], spent[1])
+		}
+	})
+}

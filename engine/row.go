@@ -1,0 +1,135 @@
+package engine
+
+import "slosim/sim/clock"
+
+// none ends a linked list of rows.
+const none = int32(-1)
+
+// Where a row stands in its life.
+const (
+	free uint8 = iota
+	waiting
+	prefilling // admitted; chunks still to be scheduled
+	joining    // its last chunk is in the newest scheduled step
+	decoding   // one token in every step until its last
+	ending     // its last token is in flight
+)
+
+// row is one request inside a replica. While it decodes, the tokens it has
+// scheduled and the KV it holds follow from the step number alone: in step s it
+// holds heldAt0 + s tokens and ends in step last.
+type row struct {
+	id     int32
+	prompt int32
+	output int32 // tokens to make, ≥ 1
+	made   int32 // tokens scheduled so far; stale while decoding
+	target int32 // tokens to prefill: the prompt and, after a preemption, what was made
+
+	computed int32 // tokens of target scheduled so far
+	blocks   int32 // KV blocks held; stale while decoding
+	state    uint8
+	seen     bool // its first token is visible or in flight
+
+	next, prev int32 // neighbours in a finish list, or next free row
+	heldAt0    int64
+	last       int64 // step of the last token
+	admission  int64 // number of its latest admission: its place in order
+
+	ready, started, prefilled clock.Time
+}
+
+// table is a growing array of rows with a free list.
+type table struct {
+	rows []row
+	head int32
+}
+
+func (t *table) take() int32 {
+	if t.head == none {
+		t.rows = append(t.rows, row{})
+		return int32(len(t.rows) - 1)
+	}
+	i := t.head
+	t.head = t.rows[i].next
+	return i
+}
+
+func (t *table) release(i int32) {
+	t.rows[i] = row{next: t.head, state: free}
+	t.head = i
+}
+
+// deque is a ring buffer of rows: the waiting queue. Preempted requests go to
+// its front.
+type deque struct {
+	buf  []int32 // length is a power of two
+	head int
+	n    int
+}
+
+func (d *deque) grow() {
+	if d.n < len(d.buf) {
+		return
+	}
+	buf := make([]int32, max(16, 2*len(d.buf)))
+	for i := range d.n {
+		buf[i] = d.at(i)
+	}
+	d.buf, d.head = buf, 0
+}
+
+func (d *deque) at(i int) int32 { return d.buf[(d.head+i)&(len(d.buf)-1)] }
+
+func (d *deque) pushBack(i int32) {
+	d.grow()
+	d.buf[(d.head+d.n)&(len(d.buf)-1)] = i
+	d.n++
+}
+
+func (d *deque) pushFront(i int32) {
+	d.grow()
+	d.head = (d.head - 1) & (len(d.buf) - 1)
+	d.buf[d.head] = i
+	d.n++
+}
+
+func (d *deque) popFront() int32 {
+	i := d.buf[d.head]
+	d.head = (d.head + 1) & (len(d.buf) - 1)
+	d.n--
+	return i
+}
+
+// order is the running list in order of admission. Rows that left are gaps,
+// squeezed out when they outnumber the rest.
+type order struct {
+	entries []entry
+	live    int
+}
+
+type entry struct {
+	row       int32
+	admission int64
+}
+
+// push appends a row. Gaps go now and not when a row leaves, because rows leave
+// in the middle of a walk.
+func (o *order) push(rows []row, i int32, admission int64) {
+	if len(o.entries) > 32 && len(o.entries) > 2*o.live {
+		kept := o.entries[:0]
+		for _, e := range o.entries {
+			if e.current(rows) {
+				kept = append(kept, e)
+			}
+		}
+		o.entries = kept
+	}
+	o.entries = append(o.entries, entry{i, admission})
+	o.live++
+}
+
+// current tells whether the entry still stands for a running row.
+func (e entry) current(rows []row) bool {
+	r := &rows[e.row]
+	return r.admission == e.admission && r.state >= prefilling
+}

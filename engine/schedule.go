@@ -1,0 +1,294 @@
+package engine
+
+import (
+	"slosim/models"
+	"slosim/sim/clock"
+)
+
+// schedule fixes the composition of the next step at now and appends it to the
+// ring. It reports whether there was anything to do.
+func (v *VLLM) schedule(now clock.Time) bool {
+	v.retire()
+	v.join()
+	s := v.newest + 1
+	if s&(turn-1) == 0 {
+		v.finish.refile(v.rows.rows, s)
+	}
+
+	st := &v.ring[v.steps]
+	st.batch = models.Batch{}
+	st.started, st.firsts, st.finals = st.started[:0], st.firsts[:0], none
+	v.heldSum += int64(v.decodes) // each row holds one token more than in the step before
+
+	preempted := v.scheduleRunning(now, s, st)
+	if !preempted && v.waiting.n > 0 && !v.blocked {
+		v.admit(st)
+	}
+	b := &st.batch
+	b.DecodeSeqs, b.DecodeCtx = v.decodes, v.heldSum
+	b.Tokens = v.decodes + b.PrefillTokens
+	b.Seqs += v.decodes
+	if b.Tokens == 0 {
+		return false
+	}
+	st.same = !v.changed && b.PrefillTokens == 0
+	v.changed = b.PrefillTokens > 0
+	v.newest = s
+	v.steps++
+	v.minFree = min(v.minFree, v.freeBlks)
+	return true
+}
+
+// retire takes the rows that end in the newest step out of the aggregates. They
+// keep their blocks and their place in running until that step's output is
+// processed.
+func (v *VLLM) retire() {
+	if v.retired == v.newest {
+		return
+	}
+	v.retired = v.newest
+	head := v.finish.take(v.newest)
+	if head == none {
+		return
+	}
+	v.changed = true
+	tail := head
+	for i := head; i != none; i = v.rows.rows[i].next {
+		r := &v.rows.rows[i]
+		v.leaveDecode(r)
+		r.state = ending
+		r.made = r.output
+		v.others += r.heldAt0 + v.newest
+		tail = i
+	}
+	st := &v.ring[v.steps-1] // the newest step is still in flight: it is not processed before it is retired
+	v.rows.rows[tail].next = st.finals
+	st.finals = head
+}
+
+// leaveDecode takes a decoding row out of the aggregates as of step newest.
+func (v *VLLM) leaveDecode(r *row) {
+	held := r.heldAt0 + v.newest
+	v.decodes--
+	v.heldSum -= held
+	v.residue[r.heldAt0&int64(v.cfg.BlockSize-1)]--
+	r.blocks = v.blocksFor(held)
+}
+
+// join lets the rows whose prefill ended in the newest step decode from the next
+// one on.
+func (v *VLLM) join() {
+	if len(v.joiners) == 0 {
+		return
+	}
+	v.changed = true
+	for _, i := range v.joiners {
+		r := &v.rows.rows[i]
+		r.state = decoding
+		r.heldAt0 = int64(r.target) - v.newest
+		r.last = v.newest + int64(r.output-r.made)
+		v.decodes++
+		v.heldSum += int64(r.target)
+		v.others -= int64(r.target)
+		v.residue[r.heldAt0&int64(v.cfg.BlockSize-1)]++
+		v.finish.add(v.rows.rows, i, v.newest+1)
+	}
+	v.joiners = v.joiners[:0]
+}
+
+// need returns how many blocks the decoding rows take up in step s: a row needs
+// one when its tokens in s are the first of a block.
+func (v *VLLM) need(s int64) int32 {
+	return v.residue[(1-s)&int64(v.cfg.BlockSize-1)]
+}
+
+// scheduleRunning gives the running rows their tokens and blocks for step s. It
+// reports whether any row was preempted.
+func (v *VLLM) scheduleRunning(now clock.Time, s int64, st *step) bool {
+	need := v.need(s)
+	budget := v.cfg.MaxBatchedTokens - v.decodes
+	for _, i := range v.partial {
+		r := &v.rows.rows[i]
+		n := min(r.target-r.computed, budget)
+		budget -= n
+		need += v.blocksFor(int64(r.computed+n)) - r.blocks
+	}
+	if need > v.freeBlks {
+		return v.scheduleShort(now, s, st)
+	}
+	v.freeBlks -= v.need(s)
+	budget = v.cfg.MaxBatchedTokens - v.decodes
+	kept := v.partial[:0]
+	for _, i := range v.partial {
+		if n := min(v.rows.rows[i].target-v.rows.rows[i].computed, budget); n > 0 {
+			budget -= n
+			if v.chunk(i, n, st) {
+				continue
+			}
+		}
+		kept = append(kept, i)
+	}
+	v.partial = kept
+	return false
+}
+
+// scheduleShort is scheduleRunning when the blocks do not suffice: it walks the
+// running rows in order of admission and preempts from the end, as vLLM does.
+func (v *VLLM) scheduleShort(now clock.Time, s int64, st *step) bool {
+	preempted := false
+	rows := v.rows.rows
+	budget := v.cfg.MaxBatchedTokens - v.decodes
+	for k := 0; k < len(v.order.entries); k++ {
+		e := v.order.entries[k]
+		if !e.current(rows) || rows[e.row].state == ending {
+			continue
+		}
+		r := &rows[e.row]
+		take, n := int32(0), int32(0)
+		if r.state == decoding {
+			if (r.heldAt0+s-1)&int64(v.cfg.BlockSize-1) == 0 {
+				take = 1
+			}
+		} else {
+			if n = min(r.target-r.computed, budget); n == 0 {
+				continue
+			}
+			take = v.blocksFor(int64(r.computed+n)) - r.blocks
+		}
+		lost := false
+		for take > v.freeBlks && !lost {
+			victim := v.last()
+			budget += v.preempt(now, victim)
+			preempted, lost = true, victim == e.row
+		}
+		switch {
+		case lost:
+		case n == 0:
+			v.freeBlks -= take
+		default:
+			budget -= n
+			if v.chunk(e.row, n, st) {
+				v.dropPartial(e.row)
+			}
+		}
+	}
+	return preempted
+}
+
+// last returns the running row that was admitted last and whose tokens are not
+// all in flight already.
+func (v *VLLM) last() int32 {
+	for k := len(v.order.entries) - 1; ; k-- {
+		e := v.order.entries[k]
+		if e.current(v.rows.rows) && v.rows.rows[e.row].state != ending {
+			return e.row
+		}
+	}
+}
+
+func (v *VLLM) dropPartial(i int32) {
+	for k, p := range v.partial {
+		if p == i {
+			v.partial = append(v.partial[:k], v.partial[k+1:]...)
+			return
+		}
+	}
+}
+
+// preempt frees a row's blocks while a step is being scheduled and puts it at the
+// head of the queue. Tokens in flight still land and are prefilled again
+// with the rest. It returns the tokens of budget that the row had reserved.
+func (v *VLLM) preempt(now clock.Time, i int32) int32 {
+	r := &v.rows.rows[i]
+	held, back := int64(r.computed), int32(0)
+	if r.state == decoding {
+		v.finish.remove(v.rows.rows, i)
+		held = r.heldAt0 + v.newest
+		v.heldSum-- // the step being scheduled has counted its token already
+		v.leaveDecode(r)
+		r.made = r.output - int32(r.last-v.newest)
+		back = 1
+	} else {
+		v.dropPartial(i)
+		v.others -= held
+	}
+	v.freeBlks += r.blocks
+	r.blocks, r.computed, r.target = 0, 0, r.prompt+r.made
+	r.state = waiting
+	v.order.live--
+	v.waiting.pushFront(i)
+	v.blocked, v.changed = false, true
+	v.preempts++
+	v.lost += held
+	v.out = append(v.out, Event{Kind: Preempted, ID: r.id, At: now, Lost: int32(held)})
+	return back
+}
+
+// chunk schedules n prompt tokens of a row and reports whether they are its last.
+func (v *VLLM) chunk(i, n int32, st *step) bool {
+	r := &v.rows.rows[i]
+	take := v.blocksFor(int64(r.computed+n)) - r.blocks
+	v.freeBlks -= take
+	r.blocks += take
+	b := &st.batch
+	b.Seqs++
+	b.PrefillTokens += n
+	b.PrefillArea += int64(n)*int64(r.computed) + int64(n)*int64(n)/2
+	r.computed += n
+	v.others += int64(n)
+	if r.computed < r.target {
+		return false
+	}
+	r.made++
+	if !r.seen {
+		r.seen = true
+		st.firsts = append(st.firsts, i)
+	}
+	if r.made < r.output {
+		r.state = joining
+		v.joiners = append(v.joiners, i)
+		return true
+	}
+	r.state = ending
+	r.next = st.finals
+	st.finals = i
+	return true
+}
+
+// admit takes requests from the head of the queue while budget, sequences and
+// blocks last. The first that does not fit stops it: strict FCFS.
+func (v *VLLM) admit(st *step) {
+	budget := v.cfg.MaxBatchedTokens - v.decodes - st.batch.PrefillTokens
+	for v.waiting.n > 0 && budget > 0 {
+		if int32(v.order.live) >= v.cfg.MaxSeqs {
+			v.blocked = true
+			return
+		}
+		i := v.waiting.at(0)
+		r := &v.rows.rows[i]
+		n := min(r.target, budget)
+		whole := n
+		if v.cfg.ReserveFullPrompt {
+			whole = r.target
+		}
+		keep := int32(0)
+		if v.order.live > 0 {
+			keep = v.cfg.WatermarkBlocks
+		}
+		if v.blocksFor(int64(whole))+keep > v.freeBlks {
+			v.blocked = true
+			return
+		}
+		v.waiting.popFront()
+		v.admitted++
+		v.order.push(v.rows.rows, i, v.admitted)
+		r.admission, r.state = v.admitted, prefilling
+		if !r.seen {
+			st.started = append(st.started, i)
+		}
+		budget -= n
+		if !v.chunk(i, n, st) {
+			v.partial = append(v.partial, i)
+		}
+	}
+}

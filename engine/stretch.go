@@ -1,0 +1,232 @@
+package engine
+
+import (
+	"math"
+
+	"slosim/models"
+	"slosim/sim/clock"
+)
+
+// stretch is a run of steps with the same rows at the same clock. Its boundaries
+// are defined in closed form, for the stepping engine too, so that both agree to
+// the nanosecond: step n (from 0) ends at
+//
+//	t0 + ⌊(a·(n+1) + b·(n+1)·n/2) / 1000⌋ ns
+//
+// with a the first step's time and b the growth per step, in picoseconds.
+type stretch struct {
+	t0   clock.Time
+	n    int64 // steps of the stretch that have ended
+	a, b int64
+	cost models.Cost // of the first step
+	grow models.Cost // per further step
+	bin  int
+	end  clock.Time // of the running step; Never when idle
+}
+
+// at returns the end of the first n steps of the stretch.
+func (r *stretch) at(n int64) clock.Time {
+	return r.t0 + clock.Time((r.a*n+r.b*(n*(n-1)/2))/1000)
+}
+
+// ended returns how many of the stretch's steps have ended by now.
+func (r *stretch) ended(now clock.Time) int64 {
+	ps := float64(now-r.t0) * 1000
+	n := int64(ps / float64(r.a))
+	if r.b > 0 { // b/2·n² + (a − b/2)·n = ps
+		h := float64(r.a)/float64(r.b) - 0.5
+		n = int64(math.Sqrt(h*h+2*ps/float64(r.b)) - h)
+	}
+	for r.at(n) > now {
+		n--
+	}
+	for r.at(n+1) <= now {
+		n++
+	}
+	return n
+}
+
+// begin starts the first step of the ring at now.
+func (v *VLLM) begin(now clock.Time) {
+	st := &v.ring[0]
+	r := &v.run
+	if !st.same || v.bin != r.bin || r.end == clock.Never {
+		r.t0, r.n, r.bin = now, 0, v.bin
+		r.cost = v.cfg.Model.Step(st.batch, v.bin)
+		r.a = r.cost.Total()
+		r.b, r.grow = 0, models.Cost{}
+		if st.batch.PrefillTokens == 0 {
+			r.grow = v.cfg.Model.Slope(st.batch.DecodeSeqs, v.bin)
+			r.b = r.grow.Total()
+		}
+	}
+	r.end = r.at(r.n + 1)
+	for _, i := range st.started {
+		v.rows.rows[i].started = now
+	}
+}
+
+// boundary processes the end of the running step, or of several at once when
+// nothing can happen at the boundaries between, up to and including limit.
+func (v *VLLM) boundary(limit clock.Time) {
+	if n := v.quiet(); n > 0 {
+		if v.run.at(v.run.n+n) > limit {
+			n = v.run.ended(limit) - v.run.n
+		}
+		v.skip(n)
+		return
+	}
+	now := v.run.end
+	if v.steps == 1 {
+		v.retire()
+	}
+	v.account(1)
+	v.publish(now, &v.ring[0])
+	v.ring[0], v.ring[1] = v.ring[1], v.ring[0]
+	v.steps--
+	planned := v.steps > 0
+	if planned {
+		v.begin(now)
+	}
+	v.fill(now)
+	if !planned {
+		if v.steps == 0 {
+			v.run.end = clock.Never
+			return
+		}
+		v.begin(now)
+	}
+}
+
+// quiet returns how many of the coming boundaries change nothing but the step
+// counter: same rows, nobody to admit, blocks enough, clock unchanged.
+func (v *VLLM) quiet() int64 {
+	if v.cfg.Stepping || v.changed || v.bin != v.run.bin || v.steps < v.cfg.depth() ||
+		len(v.joiners) > 0 || v.ring[0].batch.PrefillTokens > 0 || (v.waiting.n > 0 && !v.blocked) {
+		return 0
+	}
+	if v.steps == 2 && !v.ring[1].same {
+		return 0
+	}
+	n := v.finish.next(v.newest) - v.newest
+	n = min(n, turn-1-v.newest&(turn-1)) // the wheel is re-filed at a turn
+	return min(n, v.affordable(n))
+}
+
+// affordable returns for how many of n further steps of the same rows the free
+// blocks suffice. Every row takes one block per BlockSize steps.
+func (v *VLLM) affordable(n int64) int64 {
+	if v.decodes == 0 || int64(v.freeBlks) >= int64(v.decodes)*(n>>v.shift+1) {
+		return n
+	}
+	cycles := int64(v.freeBlks / v.decodes)
+	k := cycles << v.shift
+	left := v.freeBlks - int32(cycles)*v.decodes
+	for k < n {
+		left -= v.need(v.newest + k + 1)
+		if left < 0 {
+			break
+		}
+		k++
+	}
+	return k
+}
+
+// skip passes n quiet boundaries.
+func (v *VLLM) skip(n int64) {
+	v.account(n)
+	cycles := n >> v.shift
+	v.freeBlks -= int32(cycles) * v.decodes
+	for k := cycles << v.shift; k < n; k++ {
+		v.freeBlks -= v.need(v.newest + k + 1)
+	}
+	v.minFree = min(v.minFree, v.freeBlks)
+	v.newest += n
+	v.retired += n
+	v.heldSum += n * int64(v.decodes)
+	v.run.end = v.run.at(v.run.n + 1)
+	v.ring[v.steps-1].batch.DecodeCtx = v.heldSum
+	if v.steps == 2 {
+		v.ring[0].batch.DecodeCtx = v.heldSum - int64(v.decodes)
+	}
+}
+
+// account adds the next n steps of the stretch to the work done.
+func (v *VLLM) account(n int64) {
+	r := &v.run
+	from := r.at(r.n)
+	v.spent.Cost.Add(r.cost, n)
+	if r.b != 0 || r.grow.Memory != 0 {
+		v.spent.Cost.Add(r.grow, n*r.n+n*(n-1)/2)
+	}
+	r.n += n
+	v.spent.Steps += n
+	v.spent.Busy += r.at(r.n).Sub(from)
+}
+
+// publish makes the tokens of a finished step visible and frees what ended.
+func (v *VLLM) publish(now clock.Time, st *step) {
+	if len(st.firsts) == 0 && st.finals == none {
+		return
+	}
+	at := now.Add(clock.Duration(v.cfg.Host.PublishPerSeqPs * int64(st.batch.Seqs) / 1000))
+	for _, i := range st.firsts {
+		r := &v.rows.rows[i]
+		r.prefilled = now
+		if r.output > 1 {
+			v.out = append(v.out, r.event(FirstToken, at))
+		}
+	}
+	for i := st.finals; i != none; {
+		r := &v.rows.rows[i]
+		next := r.next
+		v.out = append(v.out, r.event(Finished, at))
+		v.freeBlks += r.blocks
+		v.others -= int64(r.prompt + r.output - 1)
+		r.state = free
+		v.order.live--
+		v.rows.release(i)
+		v.blocked = false
+		i = next
+	}
+	st.finals = none
+}
+
+func (r *row) event(k Kind, at clock.Time) Event {
+	return Event{Kind: k, ID: r.id, At: at, Ready: r.ready, Started: r.started, Prefilled: r.prefilled}
+}
+
+// Next implements Replica.
+func (v *VLLM) Next() (clock.Time, bool) {
+	next := v.run.end
+	if v.steps > 0 {
+		next = v.nextVisible()
+	}
+	if len(v.front) > 0 {
+		ready := v.front[0].ready
+		switch {
+		case v.steps == 0 || v.rejects > 0 || v.cfg.Stepping:
+			next = min(next, ready)
+		case ready < next && !(v.waiting.n > 0 && v.blocked):
+			next = min(next, v.run.at(v.run.ended(max(ready, v.run.t0))+1))
+		}
+	}
+	if len(v.out) > 0 {
+		next = min(next, v.out[0].At)
+	}
+	return next, next != clock.Never
+}
+
+// nextVisible returns the boundary at which the next event can appear if no
+// request arrives: the end of the step in which a row ends, or of the running
+// step when that is not known ahead.
+func (v *VLLM) nextVisible() clock.Time {
+	n := v.quiet()
+	if n == 0 {
+		return v.run.end
+	}
+	if last := v.finish.next(v.newest) - v.newest; n == last && last < turn && v.affordable(n+1) > n {
+		n += int64(v.steps - 1) // the planned steps up to that end have the same rows
+	}
+	return v.run.at(v.run.n + n + 1)
+}

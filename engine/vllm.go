@@ -1,0 +1,213 @@
+package engine
+
+import (
+	"fmt"
+	"math/bits"
+
+	"slosim/models"
+	"slosim/sim/clock"
+	"slosim/workloads"
+)
+
+// VLLM is the scheduler of vLLM V1: running requests first, then waiting ones,
+// under one token budget, with chunked prefill, strict first come first served
+// admission, and preemption by recompute of the request admitted last.
+//
+// Decode rows are never touched one by one. A step's aggregates follow from the
+// step before, so a step without prefill costs O(1); a run of steps with the same
+// rows is one closed-form stretch.
+type VLLM struct {
+	cfg   Config
+	shift uint // log2 of the block size
+
+	rows    table
+	waiting deque
+	order   order
+	front   []arrival // in the front end, in order of readiness
+	rejects int       // of front: too long for the engine
+
+	// The newest scheduled step and what decodes in it.
+	newest   int64
+	retired  int64 // newest step whose finished rows have left the aggregates
+	decodes  int32 // decoding rows
+	heldSum  int64 // KV tokens of decoding rows in step newest
+	residue  []int32
+	joiners  []int32 // rows whose last chunk is in step newest
+	partial  []int32 // prefilling rows in order of admission
+	freeBlks int32
+	blocked  bool // the head of the queue did not fit, and nothing was freed since
+	changed  bool // the next step's rows differ from the newest's
+	admitted int64
+	finish   wheel
+
+	ring  [2]step // ring[0] runs, ring[1] is planned (async)
+	steps int     // of ring in use
+
+	run stretch
+	bin int
+
+	spent    Spent
+	minFree  int32
+	lost     int64
+	preempts int64
+	others   int64 // KV tokens of rows that run but do not decode
+	out      []Event
+}
+
+// step is one scheduled step.
+type step struct {
+	batch   models.Batch
+	same    bool    // same rows as the step before, all decoding
+	started []int32 // rows admitted in it, their first token still to come
+	firsts  []int32 // rows that make their first token
+	finals  int32   // list of rows that make their last token
+}
+
+// arrival is a request on its way through the front end.
+type arrival struct {
+	ready  clock.Time
+	reject bool
+	row    int32
+	id     int32
+}
+
+// NewVLLM returns an idle replica. It panics when the limits contradict each
+// other: the caller validates them with the experiment.
+func NewVLLM(cfg Config) *VLLM {
+	if cfg.BlockSize < 1 || cfg.BlockSize&(cfg.BlockSize-1) != 0 || cfg.KVBlocks < 2 || cfg.MaxSeqs < 1 || cfg.MaxBatchedTokens < cfg.MaxSeqs ||
+		(cfg.MaxModelLen+cfg.BlockSize-1)/cfg.BlockSize > cfg.KVBlocks-1 {
+		panic(fmt.Sprintf("engine: impossible limits: block size %d, %d blocks, %d sequences, %d tokens per step, %d tokens of context", cfg.BlockSize, cfg.KVBlocks, cfg.MaxSeqs, cfg.MaxBatchedTokens, cfg.MaxModelLen))
+	}
+	v := &VLLM{
+		cfg:      cfg,
+		shift:    uint(bits.TrailingZeros32(uint32(cfg.BlockSize))),
+		residue:  make([]int32, cfg.BlockSize),
+		freeBlks: cfg.KVBlocks - 1,
+		minFree:  cfg.KVBlocks - 1,
+		retired:  -1,
+		newest:   -1,
+		bin:      cfg.Clock,
+	}
+	v.rows.head = none
+	v.finish.init()
+	v.ring[0].finals, v.ring[1].finals = none, none
+	v.run.end = clock.Never
+	return v
+}
+
+// Submit implements Replica.
+func (v *VLLM) Submit(now clock.Time, r workloads.Request) {
+	v.advance(now)
+	h := &v.cfg.Host
+	a := arrival{id: r.ID, ready: now.Add(clock.Duration((h.FrontFixedPs + h.FrontPerTokenPs*int64(r.Prompt)) / 1000))}
+	if r.Prompt >= v.cfg.MaxModelLen {
+		a.reject = true
+		v.rejects++
+	} else {
+		a.row = v.rows.take()
+		v.rows.rows[a.row] = row{
+			id: r.ID, prompt: r.Prompt, target: r.Prompt, state: waiting, ready: a.ready,
+			output: min(max(r.Output, 1), v.cfg.MaxModelLen-r.Prompt),
+		}
+	}
+	i := len(v.front)
+	v.front = append(v.front, a)
+	for i > 0 && v.front[i-1].ready > a.ready {
+		v.front[i] = v.front[i-1]
+		i--
+	}
+	v.front[i] = a
+}
+
+// SetClock implements Replica.
+func (v *VLLM) SetClock(now clock.Time, bin int) {
+	v.advance(now)
+	v.bin = bin
+}
+
+// Advance implements Replica.
+func (v *VLLM) Advance(now clock.Time, out []Event) []Event {
+	v.advance(now)
+	out = append(out, v.out...)
+	v.out = v.out[:0]
+	return out
+}
+
+// Load implements Replica.
+func (v *VLLM) Load(now clock.Time) Load {
+	v.advance(now)
+	total := v.cfg.KVBlocks - 1
+	return Load{
+		Running: int32(v.order.live),
+		Waiting: int32(v.waiting.n + len(v.front) - v.rejects),
+		Tokens:  v.heldSum + v.others,
+		Blocks:  total - v.freeBlks,
+		Total:   total,
+	}
+}
+
+// Spent implements Replica.
+func (v *VLLM) Spent(now clock.Time) Spent {
+	v.advance(now)
+	return v.spent
+}
+
+// Pressure is a replica's memory pressure since its start.
+type Pressure struct {
+	PeakBlocks  int32 // most KV blocks in use at once
+	Preemptions int64
+	LostTokens  int64 // KV tokens computed again after a preemption
+}
+
+// Pressure returns the memory pressure up to now.
+func (v *VLLM) Pressure(now clock.Time) Pressure {
+	v.advance(now)
+	return Pressure{PeakBlocks: v.cfg.KVBlocks - 1 - v.minFree, Preemptions: v.preempts, LostTokens: v.lost}
+}
+
+// advance processes everything that happens inside the replica up to now. At
+// equal times a step's end comes before an arrival.
+func (v *VLLM) advance(now clock.Time) {
+	for {
+		ready := clock.Never
+		if len(v.front) > 0 {
+			ready = v.front[0].ready
+		}
+		switch {
+		case v.run.end <= now && v.run.end <= ready:
+			v.boundary(min(now, ready))
+		case ready <= now:
+			v.accept()
+		default:
+			return
+		}
+	}
+}
+
+// accept moves the first request out of the front end into the waiting queue, or
+// turns it away.
+func (v *VLLM) accept() {
+	a := v.front[0]
+	v.front = v.front[:copy(v.front, v.front[1:])]
+	if a.reject {
+		v.rejects--
+		v.out = append(v.out, Event{Kind: Rejected, ID: a.id, At: a.ready, Ready: a.ready})
+		return
+	}
+	v.waiting.pushBack(a.row)
+	if v.steps == 0 { // idle: start at once; otherwise it waits for a step's end
+		v.fill(a.ready)
+		v.begin(a.ready)
+	}
+}
+
+// fill schedules steps until the pipeline is full or nothing is left to do.
+func (v *VLLM) fill(now clock.Time) {
+	for v.steps < v.cfg.depth() && v.schedule(now) {
+	}
+}
+
+// blocksFor returns how many KV blocks hold a number of tokens.
+func (v *VLLM) blocksFor(tokens int64) int32 {
+	return int32((tokens + int64(v.cfg.BlockSize) - 1) >> v.shift)
+}
