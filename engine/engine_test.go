@@ -124,7 +124,7 @@ func (s scenario) play(v *VLLM, look func(now clock.Time)) []Event {
 }
 
 func sorted(events []Event) []Event {
-	slices.SortFunc(events, func(a, b Event) int {
+	slices.SortStableFunc(events, func(a, b Event) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Kind, b.Kind))
 	})
 	return events

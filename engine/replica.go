@@ -38,6 +38,7 @@ type Load struct {
 	Running, Waiting int32 // requests in the batch; in the queue or the front end
 	Tokens           int64 // KV tokens held
 	Blocks, Total    int32 // KV blocks in use; usable blocks
+	Peak             int32 // most KV blocks in use at once, since the start
 }
 
 // Spent is a replica's work so far, exact at step boundaries.

@@ -218,8 +218,6 @@ func (v *VLLM) preempt(now clock.Time, i int32) int32 {
 	v.order.live--
 	v.waiting.pushFront(i)
 	v.blocked, v.changed = false, true
-	v.preempts++
-	v.lost += held
 	v.out = append(v.out, Event{Kind: Preempted, ID: r.id, At: now, Lost: int32(held)})
 	return back
 }

@@ -48,8 +48,6 @@ type VLLM struct {
 
 	spent    Spent
 	minFree  int32
-	lost     int64
-	preempts int64
 	others   int64 // KV tokens of rows that run but do not decode
 	out      []Event
 }
@@ -142,6 +140,7 @@ func (v *VLLM) Load(now clock.Time) Load {
 		Waiting: int32(v.waiting.n + len(v.front) - v.rejects),
 		Tokens:  v.heldSum + v.others,
 		Blocks:  total - v.freeBlks,
+		Peak:    total - v.minFree,
 		Total:   total,
 	}
 }
@@ -150,19 +149,6 @@ func (v *VLLM) Load(now clock.Time) Load {
 func (v *VLLM) Spent(now clock.Time) Spent {
 	v.advance(now)
 	return v.spent
-}
-
-// Pressure is a replica's memory pressure since its start.
-type Pressure struct {
-	PeakBlocks  int32 // most KV blocks in use at once
-	Preemptions int64
-	LostTokens  int64 // KV tokens computed again after a preemption
-}
-
-// Pressure returns the memory pressure up to now.
-func (v *VLLM) Pressure(now clock.Time) Pressure {
-	v.advance(now)
-	return Pressure{PeakBlocks: v.cfg.KVBlocks - 1 - v.minFree, Preemptions: v.preempts, LostTokens: v.lost}
 }
 
 // advance processes everything that happens inside the replica up to now. At

@@ -21,8 +21,6 @@ const (
 	PromptLength
 	OutputLength
 	CohortJoin
-	CohortPrompt
-	CohortOutput
 	Think
 	RouterPick
 )
