@@ -93,7 +93,8 @@ var StageNames = [5]string{"network", "queue", "prefill", "decode", "publish"}
 type SLO struct {
 	slo.Objective
 	Status     Status
-	Attained   stats.Estimate // good ÷ (good + bad), over the whole span
+	Judged     string         // the phase that Status and Attained are about: the last one
+	Attained   stats.Estimate // good ÷ (good + bad) in that phase
 	Good, Bad  int64          // all replications
 	Reason     string
 	MoreReps   int            // replications that would decide an UNDECIDED; 0 = unknown

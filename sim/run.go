@@ -2,23 +2,167 @@ package sim
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"slosim/sim/clock"
 )
 
 // Options are how a run is carried out; they never change its result.
 type Options struct {
 	Workers  int            // replications side by side; 0 = GOMAXPROCS
-	Progress func(Progress) // called from one goroutine at a time, a few times per second
+	Progress func(Progress) // called from one goroutine at a time, about a thousand times per run
 }
 
 // Progress is how far a run is.
 type Progress struct {
 	Done     float64 // share of all simulated time, 0..1
-	Requests int64   // simulated so far
+	Requests int64   // simulated so far by replications that have ended
 }
 
-// Run simulates the experiment. When ctx is cancelled it returns the result of
-// the span that all replications have covered, marked Partial, and ctx's error.
+// Run simulates the experiment. When ctx is cancelled it returns, with ctx's
+// error, the result of the replications that had ended, or else of the first one
+// up to the time it had reached, marked Partial; nil when nothing was counted
+// yet.
 func Run(ctx context.Context, e Experiment, o Options) (*Result, error) {
-	return nil, errors.New("sim: being built")
+	p, err := newPlan(e)
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{plan: p, options: o, covered: make([]atomic.Int64, e.Replications), reps: make([]*rep, e.Replications), errs: make([]error, e.Replications)}
+	for i := range r.covered {
+		r.covered[i].Store(int64(-e.Warmup))
+	}
+	r.all(ctx)
+	return r.result(ctx)
+}
+
+// seed returns the seed of replication i.
+func (e *Experiment) seed(i int) uint64 { return e.Seed + uint64(i) }
+
+// runner carries out the replications of one run.
+type runner struct {
+	plan    *plan
+	options Options
+	covered []atomic.Int64 // simulated time reached, per replication
+	reps    []*rep
+	errs    []error
+	stopped []*cluster // interrupted replications, by index
+
+	mu       sync.Mutex
+	requests int64
+	reported int
+}
+
+// all runs the replications, a few at a time.
+func (r *runner) all(ctx context.Context) {
+	r.stopped = make([]*cluster, len(r.reps))
+	workers := r.options.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(workers, len(r.reps)) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for i := range next {
+				r.one(ctx, i)
+			}
+		}()
+	}
+	for i := range r.reps {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// one runs replication i. A panic inside becomes its error.
+func (r *runner) one(ctx context.Context, i int) {
+	seed := r.plan.exp.seed(i)
+	defer func() {
+		if p := recover(); p != nil {
+			r.errs[i] = fmt.Errorf("replication %d (seed %d): broken invariant: %v", i+1, seed, p)
+		}
+	}()
+	if r.errs[i] = ctx.Err(); r.errs[i] != nil {
+		return
+	}
+	c, err := newCluster(r.plan, seed, &r.covered[i])
+	if err != nil {
+		r.errs[i] = err
+		return
+	}
+	c.mon.progress = r.progress
+	if r.errs[i] = c.run(ctx); r.errs[i] == nil {
+		r.reps[i] = c.reduce()
+		r.mu.Lock()
+		r.requests += c.sent
+		r.mu.Unlock()
+	} else if ctx.Err() != nil {
+		r.stopped[i] = c
+	}
+	r.progress()
+}
+
+// progress reports how far the run is, at most a thousand times.
+func (r *runner) progress() {
+	if r.options.Progress == nil {
+		return
+	}
+	total := float64(len(r.covered)) * float64(r.plan.exp.Duration+r.plan.exp.Warmup)
+	done := 0.0
+	for i := range r.covered {
+		done += float64(min(r.covered[i].Load(), int64(r.plan.exp.Duration)) + int64(r.plan.exp.Warmup))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if mark := int(done / total * 1000); mark > r.reported {
+		r.reported = mark
+		r.options.Progress(Progress{Done: done / total, Requests: r.requests})
+	}
+}
+
+// result combines what the replications left behind.
+func (r *runner) result(ctx context.Context) (*Result, error) {
+	for i, err := range r.errs {
+		if err != nil && ctx.Err() == nil {
+			return nil, fmt.Errorf("replication %d (seed %d): %w", i+1, r.plan.exp.seed(i), err)
+		}
+	}
+	if ctx.Err() == nil {
+		return r.plan.combine(r.reps, r.seeds(r.reps), clock.Time(r.plan.exp.Duration), false), nil
+	}
+	var done []*rep
+	for _, rep := range r.reps {
+		if rep != nil {
+			done = append(done, rep)
+		}
+	}
+	if len(done) > 0 {
+		return r.plan.combine(done, r.seeds(r.reps), clock.Time(r.plan.exp.Duration), true), ctx.Err()
+	}
+	for i, c := range r.stopped {
+		if c != nil && c.loop.Now() > 0 {
+			end := min(c.loop.Now(), clock.Time(r.plan.exp.Duration))
+			r.reps[i] = c.reduce()
+			return r.plan.combine([]*rep{r.reps[i]}, r.seeds(r.reps), end, true), ctx.Err()
+		}
+	}
+	return nil, ctx.Err()
+}
+
+// seeds returns the seeds of the replications that count.
+func (r *runner) seeds(reps []*rep) []uint64 {
+	var out []uint64
+	for i, rep := range reps {
+		if rep != nil {
+			out = append(out, r.plan.exp.seed(i))
+		}
+	}
+	return out
 }

@@ -1,6 +1,9 @@
 package stats
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // Hist is a log-linear histogram of non-negative integers: each octave is split
 // into 2^precision equal buckets, values below 2^precision are exact. Octaves
@@ -81,6 +84,20 @@ func (h *Hist) Each(f func(low, width float64, count int64)) {
 			}
 		}
 	}
+}
+
+// Quantiles returns the quantiles of ascending qs, NaN without values.
+func (h *Hist) Quantiles(qs ...float64) []float64 {
+	out := make([]float64, len(qs))
+	ranks := make([]int64, len(qs))
+	for i, q := range qs {
+		out[i] = math.NaN()
+		ranks[i] = int64(math.Round(q * float64(h.n-1)))
+	}
+	if h.n > 0 {
+		copy(out, h.order(ranks))
+	}
+	return out
 }
 
 // order returns the estimated values of the given ascending ranks (from 0).

@@ -140,6 +140,14 @@ func (s *Sample) Quantiles(qs ...float64) []float64 {
 	return out
 }
 
+// FiniteQuantiles is Quantiles over the values that did come about.
+func (s *Sample) FiniteQuantiles(qs ...float64) []float64 {
+	inf := s.inf
+	s.inf = 0
+	defer func() { s.inf = inf }()
+	return s.Quantiles(qs...)
+}
+
 // orderStatistics returns the values at the given ranks.
 func (s *Sample) orderStatistics(ranks []int64) map[int64]float64 {
 	ranks = slices.Compact(slices.Sorted(slices.Values(ranks)))

@@ -1,0 +1,188 @@
+package sim
+
+import (
+	"math"
+
+	"slosim/models"
+	"slosim/sim/clock"
+	"slosim/sim/slo"
+	"slosim/workloads"
+)
+
+// idleTTFT returns the time to first token of a lone request with this prompt on
+// an idle replica: network, front end, the steps of its chunks, publication. It
+// is exact: the engine computes the same sum.
+func (p *plan) idleTTFT(pool int, prompt int32) clock.Duration {
+	spec := &p.exp.Pools[pool]
+	h := &spec.Deployment.Host
+	t := p.exp.Network + clock.Duration((h.FrontFixedPs+h.FrontPerTokenPs*int64(prompt))/1000)
+	for done := int32(0); done < prompt; {
+		n := min(prompt-done, spec.Engine.MaxBatchedTokens)
+		b := models.Batch{Tokens: n, Seqs: 1, PrefillTokens: n, PrefillArea: int64(n)*int64(done) + int64(n)*int64(n)/2}
+		t += clock.Duration(p.models[pool].Step(b, spec.startBin()).Total() / 1000)
+		done += n
+	}
+	return t + clock.Duration(h.PublishPerSeqPs/1000)
+}
+
+// idleLength returns the smallest prompt whose TTFT on an idle replica exceeds
+// the threshold, or max_model_len when none does: longer ones are rejected.
+func (p *plan) idleLength(pool int, threshold clock.Duration) int32 {
+	lo, hi := int32(0), p.exp.Pools[pool].Engine.MaxModelLen // lo meets it, hi does not
+	for hi-lo > 1 {
+		mid := lo + (hi-lo)/2
+		if p.idleTTFT(pool, mid) > threshold {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return hi
+}
+
+// lengthsOf returns the compiled prompt and output lengths of a group; ok is
+// false for traces, whose lengths are known only from the file.
+func (p *plan) lengthsOf(g int) (prompt, output workloads.Lengths, ok bool) {
+	gr := p.groups[g]
+	c := &p.exp.Traffic[gr.class]
+	pd, od := c.Prompt, c.Output
+	own := false
+	if gr.cohort > 0 {
+		ch := &p.exp.Changes[gr.cohort-1]
+		if ch.Prompt != nil {
+			pd, own = *ch.Prompt, true
+		}
+		if ch.Output != nil {
+			od = *ch.Output
+		}
+	}
+	if c.Trace != nil && !own {
+		return prompt, output, false
+	}
+	prompt, err := pd.Compile()
+	if err != nil {
+		return prompt, output, false
+	}
+	output, err = od.Compile()
+	return prompt, output, err == nil
+}
+
+// idleFloor returns the share of an objective's requests at time t that miss its
+// threshold even on an idle replica, and the smallest prompt that does. It is
+// defined for TTFT objectives over classes with known length distributions.
+func (p *plan) idleFloor(o slo.Objective, t clock.Time) (share float64, length int32, ok bool) {
+	if o.Metric != slo.TTFT {
+		return 0, 0, false
+	}
+	var all float64
+	for g := range p.groups {
+		if !p.counts(o, g) {
+			continue
+		}
+		prompt, _, known := p.lengthsOf(g)
+		if !known {
+			return 0, 0, false
+		}
+		weight := p.shareOf(g, t)
+		length = p.idleLength(int(p.poolOf[p.groups[g].class]), o.Threshold)
+		share += weight * prompt.ShareAtLeast(length)
+		all += weight
+	}
+	if all == 0 {
+		return 0, 0, false
+	}
+	return share / all, length, true
+}
+
+// mix is the average request of a pool at a time.
+type mix struct {
+	prompt, square, output float64 // E[P], E[P²], E[O]
+	context                float64 // E[Σ_j (P + j)]: KV token-steps of the decode
+	rate                   float64 // requests per second
+}
+
+// mixAt averages over the groups that a pool serves; ok is false when a class's
+// lengths or rate have no closed form.
+func (p *plan) mixAt(pool int, t clock.Time, rate func(in *workloads.Intensity) float64) (m mix, ok bool) {
+	for c := range p.exp.Traffic {
+		if int(p.poolOf[c]) != pool {
+			continue
+		}
+		class := &p.exp.Traffic[c]
+		if class.Trace != nil || class.Client.Users > 0 {
+			return m, false
+		}
+		in := workloads.NewIntensity(class, p.exp.Changes, p.exp.Start)
+		r := rate(&in)
+		for _, g := range p.classGroups(c) {
+			prompt, output, known := p.lengthsOf(g)
+			if !known {
+				return m, false
+			}
+			w := r * p.shareOf(g, t)
+			limit := float64(p.exp.Pools[pool].Engine.MaxModelLen - 1)
+			cut := func(x float64) float64 { return min(x, limit) }
+			ep := prompt.Mean(cut)
+			eo := output.Mean(cut)
+			eo2 := output.Mean(func(x float64) float64 { return cut(x) * cut(x) })
+			m.prompt += w * ep
+			m.square += w * prompt.Mean(func(x float64) float64 { return cut(x) * cut(x) })
+			m.output += w * eo
+			m.context += w * (eo*ep + (eo2-eo)/2)
+			m.rate += w
+		}
+	}
+	if m.rate > 0 {
+		m.prompt, m.square, m.output, m.context = m.prompt/m.rate, m.square/m.rate, m.output/m.rate, m.context/m.rate
+	}
+	return m, m.rate > 0
+}
+
+// saturation returns the rate of this mix, in requests per second, that one
+// replica of a pool can just serve: the batch is filled up to the token budget,
+// the sequence limit or the KV blocks, whichever binds first, and every step
+// completes as many requests as it admits. It is the fluid limit: no variance,
+// blocks fully used, prompts in chunks of the budget.
+func (p *plan) saturation(pool int, m mix) float64 {
+	spec := &p.exp.Pools[pool]
+	budget := float64(spec.Engine.MaxBatchedTokens)
+	rows := budget * m.output / (m.prompt + m.output)
+	rows = min(rows, float64(spec.Engine.MaxSeqs))
+	held := m.context/m.output + float64(spec.Engine.BlockSize)/2 // KV tokens of a decoding row, half a block lost
+	rows = min(rows, float64(spec.Engine.KVBlocks-1)*float64(spec.Engine.BlockSize)/held)
+	admit := rows / m.output // requests per step
+	prefill := admit * m.prompt
+	area := admit * m.square / 2
+	b := models.Batch{
+		Tokens:        int32(min(math.Round(rows+prefill), budget)),
+		Seqs:          int32(math.Round(rows + max(admit, 1))),
+		DecodeSeqs:    int32(math.Round(rows)),
+		PrefillTokens: int32(math.Round(prefill)),
+		DecodeCtx:     int64(rows * m.context / m.output),
+		PrefillArea:   int64(area),
+	}
+	step := float64(p.models[pool].Step(b, spec.startBin()).Total()) / 1e12
+	return admit / step
+}
+
+// loads returns the offered load of a pool in each phase.
+func (p *plan) loads(pool int) []PhaseLoad {
+	var out []PhaseLoad
+	for _, ph := range p.phases {
+		var l PhaseLoad
+		l.Phase = ph.name
+		mean := func(in *workloads.Intensity) float64 {
+			return in.Expected(ph.from, ph.to) / ph.to.Sub(ph.from).Seconds()
+		}
+		peak := func(in *workloads.Intensity) float64 { return in.Peak(ph.from, ph.to) }
+		at := ph.to - 1
+		m, ok := p.mixAt(pool, at, mean)
+		top, _ := p.mixAt(pool, at, peak)
+		if ok {
+			l.MeanRate, l.PeakRate = m.rate, top.rate
+			l.Saturation = p.saturation(pool, m) * float64(p.exp.Pools[pool].Replicas)
+		}
+		out = append(out, l)
+	}
+	return out
+}

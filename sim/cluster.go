@@ -1,0 +1,318 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"slosim/engine"
+	"slosim/sim/clock"
+	"slosim/sim/kernel"
+	"slosim/workloads"
+)
+
+// Timers of the data plane.
+const (
+	timerDeliver   int32 = iota // request Arg reaches the gateway
+	timerDone                   // the client of request Arg has its last token
+	timerUser                   // user Arg&mask of class Arg>>userBits sends again
+	timerDayBefore              // one day before the end
+	timerEnd                    // the counted span ends
+	timerLimit                  // the cool-down ends
+)
+
+// userBits is the width of a user's number in a timer's argument.
+const userBits = 32
+
+// flight is a request between its client and its last token.
+type flight struct {
+	req     workloads.Request
+	group   int32
+	phase   int32
+	window  int32      // −1: not counted
+	replica int32      // of the cluster
+	user    int32      // closed loop; −1 otherwise
+	first   clock.Time // first token; clock.Never before
+	live    bool
+	next    int32 // free list
+}
+
+// cluster is the world of one replication.
+type cluster struct {
+	plan     *plan
+	loop     *kernel.Loop
+	replicas []engine.Replica
+	pools    []pool
+	sources  []*source
+	turn     int // source whose arrival is announced
+	flights  []flight
+	free     int32
+	inFlight int64
+	rec      *recorder
+	mon      *monitor
+	phase    int32
+	open     int64 // counted requests not yet finished
+	ended    bool
+	backlog  [2]int64 // requests in flight one day before the end, and at the end
+	events   []engine.Event
+	sent     int64
+	covered  *atomic.Int64 // simulated time reached, for progress
+	err      error
+}
+
+// pool is a pool's part of the cluster: its replicas are first, first+1, …
+type pool struct {
+	first  int32
+	router Router
+	views  []View
+}
+
+// newCluster builds one replication with everything at rest.
+func newCluster(p *plan, seed uint64, covered *atomic.Int64) (*cluster, error) {
+	start := clock.Time(-p.exp.Warmup)
+	c := &cluster{plan: p, free: -1, rec: newRecorder(p), covered: covered}
+	for k := range p.exp.Pools {
+		spec := &p.exp.Pools[k]
+		c.pools = append(c.pools, pool{first: int32(len(c.replicas)), router: newRouter(spec.Router), views: make([]View, spec.Replicas)})
+		for range spec.Replicas {
+			c.replicas = append(c.replicas, p.newReplica(k))
+		}
+	}
+	c.loop = kernel.NewLoop(len(c.replicas), start)
+	end := clock.Time(p.exp.Duration)
+	for k := range p.exp.Traffic {
+		s, err := p.newSource(k, seed, start, end.Add(p.coolDown))
+		if err != nil {
+			return nil, err
+		}
+		c.sources = append(c.sources, s)
+	}
+	c.mon = newMonitor(c)
+	c.loop.At(end, timerEnd, 0)
+	c.loop.At(end.Add(p.coolDown), timerLimit, 0)
+	if p.exp.Duration >= clock.Day {
+		c.loop.At(end.Add(-clock.Day), timerDayBefore, 0)
+	}
+	return c, nil
+}
+
+// run simulates until every counted request is decided.
+func (c *cluster) run(ctx context.Context) error {
+	defer func() {
+		for _, s := range c.sources {
+			if s.trace != nil {
+				s.trace.Close()
+			}
+		}
+	}()
+	c.loop.Go("monitor", c.mon.watch)
+	for k, s := range c.sources {
+		if err := s.advance(); err != nil {
+			return err
+		}
+		for u := range c.plan.exp.Traffic[k].Client.Users {
+			c.loop.At(c.loop.Now(), timerUser, int64(k)<<userBits|int64(u))
+		}
+	}
+	c.loop.SetArrival(c.announce())
+	if err := c.loop.Run(ctx, c); err != nil {
+		return err
+	}
+	return c.err
+}
+
+// announce picks the source with the earliest arrival and returns its time.
+func (c *cluster) announce() clock.Time {
+	c.turn = 0
+	for k := range c.sources {
+		if c.sources[k].next.Send < c.sources[c.turn].next.Send {
+			c.turn = k
+		}
+	}
+	return c.sources[c.turn].next.Send
+}
+
+// Arrive implements kernel.World.
+func (c *cluster) Arrive(now clock.Time) clock.Time {
+	s := c.sources[c.turn]
+	if limit := c.plan.exp.Traffic[s.class].Client.MaxInFlight; limit > 0 && s.inFlight >= limit {
+		s.backlog = append(s.backlog, s.next)
+	} else {
+		c.send(now, s, s.next, -1)
+	}
+	if err := s.advance(); err != nil {
+		c.fail(err)
+	}
+	return c.announce()
+}
+
+func (c *cluster) fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+	c.loop.Stop()
+}
+
+// Timer implements kernel.World.
+func (c *cluster) Timer(now clock.Time, kind int32, arg int64) {
+	switch kind {
+	case timerDeliver:
+		c.deliver(now, int32(arg))
+	case timerDone:
+		c.release(now, int32(arg))
+	case timerUser:
+		c.userSends(now, c.sources[arg>>userBits], int32(arg&(1<<userBits-1)))
+	case timerDayBefore:
+		c.backlog[0] = c.inFlight
+	case timerEnd:
+		c.backlog[1] = c.inFlight
+		c.ended = true
+		c.stopWhenDecided()
+	case timerLimit:
+		c.loop.Stop()
+	default:
+		panic(fmt.Sprintf("sim: timer of unknown kind %d", kind))
+	}
+}
+
+func (c *cluster) stopWhenDecided() {
+	if c.ended && c.open == 0 {
+		c.loop.Stop()
+	}
+}
+
+// userSends lets one user of a closed loop send its next request.
+func (c *cluster) userSends(now clock.Time, s *source, user int32) {
+	if now >= s.until {
+		return
+	}
+	i := s.sent
+	s.sent++
+	r := workloads.Request{Class: s.class}
+	s.shaper.Shape(i, now, &r)
+	c.send(now, s, r, user)
+}
+
+// send puts a request on its way.
+func (c *cluster) send(now clock.Time, s *source, r workloads.Request, user int32) {
+	id := c.free
+	if id < 0 {
+		id = int32(len(c.flights))
+		c.flights = append(c.flights, flight{})
+	} else {
+		c.free = c.flights[id].next
+	}
+	r.ID, r.Send = id, now
+	f := &c.flights[id]
+	*f = flight{req: r, group: c.plan.groupOf[r.Class][r.Cohort], window: -1, user: user, first: clock.Never, live: true}
+	c.inFlight++
+	s.inFlight++
+	c.sent++
+	if now >= 0 && now < clock.Time(c.plan.exp.Duration) {
+		for now >= c.plan.phases[c.phase].to {
+			c.phase++
+		}
+		f.phase = c.phase
+		f.window = int32(now / clock.Time(c.plan.width))
+		c.open++
+		c.rec.arrival(f)
+	}
+	if c.plan.exp.Network > 0 {
+		c.loop.At(now.Add(c.plan.exp.Network), timerDeliver, int64(id))
+		return
+	}
+	c.deliver(now, id)
+}
+
+// deliver hands a request that reached the gateway to a replica.
+func (c *cluster) deliver(now clock.Time, id int32) {
+	f := &c.flights[id]
+	at := c.plan.poolOf[f.req.Class]
+	p := &c.pools[at]
+	if room := c.plan.exp.Pools[at].Engine.MaxModelLen - f.req.Prompt; room > 0 {
+		f.req.Output = min(f.req.Output, room)
+	}
+	k := p.router.Pick(now, &f.req, p.views)
+	p.views[k].Outstanding++
+	f.replica = p.first + int32(k)
+	replica := c.replicas[f.replica]
+	replica.Submit(now, f.req)
+	if next, ok := replica.Next(); ok {
+		c.loop.SetReplica(f.replica, next)
+	}
+}
+
+// Replica implements kernel.World.
+func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
+	c.events = c.replicas[i].Advance(now, c.events[:0])
+	for k := range c.events {
+		e := &c.events[k]
+		f := &c.flights[e.ID]
+		switch e.Kind {
+		case engine.FirstToken:
+			f.first = e.At
+			if f.window >= 0 {
+				c.rec.firstToken(f, e)
+			}
+		case engine.Finished:
+			if f.window >= 0 {
+				c.rec.finished(f, e)
+			}
+			c.ends(now, e)
+		case engine.Rejected:
+			if f.window >= 0 {
+				c.rec.rejected(f, e)
+			}
+			c.ends(now, e)
+		case engine.Preempted:
+			c.mon.preempted(i, e)
+		}
+	}
+	if at, ok := c.replicas[i].Next(); ok {
+		return at
+	}
+	return clock.Never
+}
+
+// ends takes a finished or rejected request off its replica. The client learns
+// of it when the last token is visible.
+func (c *cluster) ends(now clock.Time, e *engine.Event) {
+	f := &c.flights[e.ID]
+	p := &c.pools[c.plan.poolOf[f.req.Class]]
+	p.views[f.replica-p.first].Outstanding--
+	c.inFlight--
+	if f.window >= 0 {
+		c.open--
+		c.stopWhenDecided()
+	}
+	client := &c.plan.exp.Traffic[f.req.Class].Client
+	if (client.MaxInFlight > 0 || client.Users > 0) && e.At > now {
+		f.live = false
+		c.loop.At(e.At, timerDone, int64(e.ID))
+		return
+	}
+	c.release(now, e.ID)
+}
+
+// release frees a request's slot and lets its client go on.
+func (c *cluster) release(now clock.Time, id int32) {
+	f := &c.flights[id]
+	s := c.sources[f.req.Class]
+	user, index := f.user, f.req.Index
+	f.live = false
+	f.next = c.free
+	c.free = id
+	s.inFlight--
+	if user >= 0 {
+		c.loop.At(now.Add(s.thinkTime(index)), timerUser, int64(s.class)<<userBits|int64(user))
+		return
+	}
+	if s.held < len(s.backlog) {
+		r := s.backlog[s.held]
+		s.held++
+		if s.held == len(s.backlog) {
+			s.backlog, s.held = s.backlog[:0], 0
+		}
+		c.send(now, s, r, -1)
+	}
+}

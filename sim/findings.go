@@ -1,0 +1,175 @@
+package sim
+
+import (
+	"fmt"
+	"sort"
+
+	"slosim/models"
+	"slosim/sim/slo"
+)
+
+// findings states what the run shows, with evidence, ordered by how much of the
+// bad events each explains.
+func (p *plan) findings(r *Result) []Finding {
+	var out []Finding
+	for i := range r.SLOs {
+		s := &r.SLOs[i]
+		if s.Bad == 0 || s.Status == Met {
+			continue
+		}
+		out = append(out, p.blameFinding(s)...)
+		out = append(out, idleFinding(s)...)
+		out = append(out, queueFinding(s)...)
+	}
+	for i := range r.Pools {
+		out = append(out, loadFinding(&r.Pools[i])...)
+		out = append(out, memoryFinding(&r.Pools[i])...)
+		out = append(out, p.clockFinding(&r.Pools[i], i)...)
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Share > out[j].Share })
+	return out
+}
+
+// blameFinding names the cohorts behind an objective's misses.
+func (p *plan) blameFinding(s *SLO) []Finding {
+	cohorts := s.cohortShares()
+	if len(cohorts) < 2 {
+		return nil
+	}
+	return []Finding{{
+		Title:    fmt.Sprintf("%s: %s", s.Name, s.BlameText),
+		Evidence: fmt.Sprintf("%d bad events over all replications, by cohort and dominant stage", s.Bad),
+		Share:    cohorts[0].share,
+	}}
+}
+
+// idleFinding says which part of an objective no GPU can fix.
+func idleFinding(s *SLO) []Finding {
+	if s.IdleFloor.R == 0 || s.IdleFloor.V <= 0 || len(s.Phases) == 0 {
+		return nil
+	}
+	bad := s.Phases[len(s.Phases)-1].BadShare.V
+	f := Finding{
+		Title:    fmt.Sprintf("%s of the requests miss %s even on an idle replica", percent(s.IdleFloor.V), goalText(s.Objective)),
+		Evidence: fmt.Sprintf("prompts of %d tokens and more; %s: more replicas do not help them", s.IdleLength, s.Name),
+	}
+	if bad > 0 {
+		f.Share = min(1, s.IdleFloor.V/bad)
+	}
+	if s.IdleFloor.V > 1-s.Target {
+		f.Evidence += fmt.Sprintf(", and at %s allowed no number of these replicas meets the objective", percent(1-s.Target))
+	}
+	return []Finding{f}
+}
+
+// queueFinding applies the rule of diagnosis: waiting dominates.
+func queueFinding(s *SLO) []Finding {
+	if s.Metric != slo.TTFT {
+		return nil
+	}
+	share := 0.0
+	for _, b := range s.Blame {
+		if b.Stage == "queue" {
+			share += b.Share
+		}
+	}
+	if share < 0.3 {
+		return nil
+	}
+	return []Finding{{
+		Title:    fmt.Sprintf("%s: waiting is the longest stage of %s of the misses", s.Name, percent0(share)),
+		Evidence: "a capacity or scheduling problem: these requests would have met the threshold on an idle replica or with less work ahead of them",
+		Share:    share,
+	}}
+}
+
+func loadFinding(p *PoolResult) []Finding {
+	if p.PeakLoad == 0 {
+		return nil
+	}
+	first, last := p.Load[0], p.Load[len(p.Load)-1]
+	f := Finding{Title: fmt.Sprintf("Load of pool %s at the peak: %s of saturation", p.Name, percent0(p.PeakLoad))}
+	if len(p.Load) > 1 && first.Saturation > 0 {
+		f.Title = fmt.Sprintf("Load of pool %s at the peak: %s → %s of saturation", p.Name, percent0(first.PeakRate/first.Saturation), percent0(p.PeakLoad))
+		f.Evidence = fmt.Sprintf("%.1f requests/s at the peak against %.1f/s of this mix that the pool can serve (%.1f/s before)", last.PeakRate, last.Saturation, first.Saturation)
+	} else {
+		f.Evidence = fmt.Sprintf("%.1f requests/s at the peak against %.1f/s that the pool can serve", last.PeakRate, last.Saturation)
+	}
+	return []Finding{f}
+}
+
+func memoryFinding(p *PoolResult) []Finding {
+	if p.Preemptions.V < 0.5 {
+		return nil
+	}
+	return []Finding{{
+		Title:    fmt.Sprintf("Pool %s runs out of KV blocks: %.0f preemptions", p.Name, p.Preemptions.V),
+		Evidence: fmt.Sprintf("%.0f tokens computed again per replication; the fullest replica reached %s of %d blocks", p.LostTokens.V, percent0(p.KVPeak), p.KVBlocks),
+	}}
+}
+
+// clockFinding tells how far heat and the power cap lowered the clock.
+func (p *plan) clockFinding(r *PoolResult, k int) []Finding {
+	if r.ClockMHz.R == 0 {
+		return nil
+	}
+	top := float64(p.exp.Pools[k].Deployment.GPU.MaxClockMHz / models.ClockStepMHz * models.ClockStepMHz)
+	if r.ClockMinMHz >= top {
+		return nil
+	}
+	return []Finding{{
+		Title:    fmt.Sprintf("Pool %s lowers its SM clock: %.0f MHz on average, %.0f at worst, of %.0f", r.Name, r.ClockMHz.V, r.ClockMinMHz, top),
+		Evidence: fmt.Sprintf("%.0f W per GPU on average; hottest GPU %.0f °C", r.PowerW.V, r.TempMaxC),
+	}}
+}
+
+// warnings lists what a reader must know before trusting the numbers.
+func (p *plan) warnings(r *Result) []string {
+	var out []string
+	if len(r.Seeds) == 1 {
+		out = append(out, "one replication: no intervals")
+	}
+	for _, ph := range r.Phases {
+		for _, c := range ph.Classes {
+			if c.TTFT.P99.Thin && c.N > 0 {
+				out = append(out, fmt.Sprintf("P99 of %s (%s) in phase %q rests on fewer than %d requests in a replication", c.Class, c.Cohort, ph.Name, thinP99))
+			}
+			if c.Outcomes.Young > 0 {
+				out = append(out, fmt.Sprintf("%d requests of %s (%s) in phase %q were still undecided at the end: no events", c.Outcomes.Young, c.Class, c.Cohort, ph.Name))
+			}
+		}
+	}
+	for i := range r.SLOs {
+		if b := &r.SLOs[i].Budget; b.Needs != "" {
+			out = append(out, fmt.Sprintf("no budget projection for %q: %s", r.SLOs[i].Name, b.Needs))
+		} else if b.Unstable {
+			out = append(out, fmt.Sprintf("the backlog still grew on the last day: the marks of %q are a lower bound", r.SLOs[i].Name))
+		}
+	}
+	for _, c := range p.exp.Traffic {
+		if c.Trace != nil && len(r.Seeds) > 1 {
+			out = append(out, fmt.Sprintf("class %q replays a trace: its replications share arrivals and lengths, so intervals are too narrow", c.Name))
+		}
+	}
+	return out
+}
+
+// notModelled lists, in plain words, what a run leaves out.
+func notModelled(e Experiment) []string {
+	out := []string{
+		"prefix cache: every prompt is computed in full",
+		"client time-outs, retries and abandonment",
+		"failures, deployments and autoscaling",
+		"speculative decoding and LoRA",
+		"end of output by EOS: lengths are drawn in advance",
+	}
+	if e.Network == 0 {
+		out = append([]string{"network between client and gateway (0 s)"}, out...)
+	}
+	for _, p := range e.Pools {
+		if !p.Thermal.Enabled {
+			out = append(out, "heat and power of pool "+p.Name+": compute runs at a constant 0.90 of the locked clock")
+		}
+	}
+	return out
+}

@@ -1,0 +1,316 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"sort"
+
+	"slosim/sim/clock"
+	"slosim/sim/slo"
+	"slosim/sim/stats"
+)
+
+// slo combines what the replications say of one objective. phases is how many
+// phases the result has; cut says that the span ended early.
+func (p *plan) slo(reps []*rep, k, phases int, cut bool) SLO {
+	o := p.exp.SLOs[k]
+	list := make([]sloRep, len(reps))
+	for i, rep := range reps {
+		list[i] = rep.slos[k]
+	}
+	s := SLO{Objective: o}
+	s.Good = sumOf(list, func(r sloRep) int64 { return r.good })
+	s.Bad = sumOf(list, func(r sloRep) int64 { return r.bad })
+	for ph := range phases {
+		var sp SLOPhase
+		sp.Good = sumOf(list, func(r sloRep) int64 { return r.phases[ph].good })
+		sp.Bad = sumOf(list, func(r sloRep) int64 { return r.phases[ph].bad })
+		sp.BadShare = stats.Share(over(list, func(r sloRep) float64 { return r.phases[ph].badShare() }), sp.Good+sp.Bad)
+		s.Phases = append(s.Phases, sp)
+	}
+	s.judge(p, o, phases)
+	last := p.phases[phases-1]
+	if share, length, ok := p.idleFloor(o, last.to-1); ok {
+		s.IdleFloor = stats.Estimate{V: share, Lo: share, Hi: share, R: 1}
+		s.IdleLength = length
+	}
+	s.blame(p, list)
+	s.Budget = p.budgetOf(reps, list, k, cut)
+	for h := range list[0].hours {
+		s.Burn = append(s.Burn, BurnPoint{clock.Time(h+1) * clock.Time(clock.Hour), meanOf(over(list, func(r sloRep) float64 { return r.hours[h] }))})
+	}
+	for _, f := range list[0].alerts {
+		s.Alerts = append(s.Alerts, Alert{Name: f.Pair.Name(), Severity: f.Pair.Severity, Fired: f.Fired, Resolved: f.Resolved})
+	}
+	return s
+}
+
+func (c counts) badShare() float64 { return float64(c.bad) / float64(c.good+c.bad) }
+
+// judge decides the last phase that has events: MET or MISSED when the interval
+// of the bad share lies on one side of what the objective allows.
+func (s *SLO) judge(p *plan, o slo.Objective, phases int) {
+	ph := phases - 1
+	for ph > 0 && s.Phases[ph].Good+s.Phases[ph].Bad == 0 {
+		ph--
+	}
+	bad := s.Phases[ph].BadShare
+	s.Judged = p.phases[ph].name
+	s.Attained = stats.Estimate{V: 1 - bad.V, Lo: 1 - bad.Hi, Hi: 1 - bad.Lo, N: bad.N, R: bad.R}
+	allowed := 1 - o.Target
+	switch {
+	case bad.R == 0:
+		s.Status = Undecided
+		s.Reason = "no event was counted: the class sent nothing that this objective judges"
+	case bad.Hi <= allowed:
+		s.Status = Met
+		s.Reason = fmt.Sprintf("%s of the requests miss %s, %s may", percent(bad.V), goalText(o), percent(allowed))
+	case bad.Lo > allowed:
+		s.Status = Missed
+		s.Reason = fmt.Sprintf("%s of the requests miss %s, only %s may", percent(bad.V), goalText(o), percent(allowed))
+	default:
+		s.Status = Undecided
+		s.Reason = fmt.Sprintf("%s [%s, %s] of the requests miss %s, %s may: the interval holds both answers", percent(bad.V), percent(bad.Lo), percent(bad.Hi), goalText(o), percent(allowed))
+		s.MoreReps = repsToDecide(bad, allowed)
+	}
+	if bad.R == 1 {
+		s.Reason += " (one replication: no interval)"
+	}
+}
+
+// repsToDecide returns how many replications would bring the interval to one
+// side of a limit if mean and spread stayed; 0 when more than 10,000.
+func repsToDecide(e stats.Estimate, limit float64) int {
+	if e.R < 2 || e.V == limit {
+		return 0
+	}
+	sd := (e.Hi - e.V) / stats.T975(e.R-1) * math.Sqrt(float64(e.R))
+	for r := e.R + 1; r <= 10_000; r++ {
+		if stats.T975(r-1)*sd/math.Sqrt(float64(r)) <= math.Abs(e.V-limit) {
+			return r
+		}
+	}
+	return 0
+}
+
+func goalText(o slo.Objective) string {
+	if o.Metric == slo.Availability {
+		return "an answer"
+	}
+	return metricName(o.Metric) + " " + o.Threshold.String()
+}
+
+func metricName(m slo.Metric) string {
+	switch m {
+	case slo.TTFT:
+		return "TTFT"
+	case slo.TPOT:
+		return "TPOT"
+	case slo.E2E:
+		return "E2E"
+	}
+	return string(m)
+}
+
+// percent writes a share with three significant digits.
+func percent(v float64) string {
+	v *= 100
+	switch {
+	case math.IsNaN(v):
+		return "no share"
+	case v != 0 && math.Abs(v) < 0.01:
+		return fmt.Sprintf("%.2g %%", v)
+	case math.Abs(v) < 1:
+		return fmt.Sprintf("%.2f %%", v)
+	case math.Abs(v) < 10:
+		return fmt.Sprintf("%.2f %%", v)
+	}
+	return fmt.Sprintf("%.1f %%", v)
+}
+
+// blame sorts the bad events by cohort and dominant stage.
+func (s *SLO) blame(p *plan, list []sloRep) {
+	total := int64(0)
+	for g := range p.groups {
+		for stage := range stages + 2 {
+			n := sumOf(list, func(r sloRep) int64 { return r.blame[g][stage] })
+			if n == 0 {
+				continue
+			}
+			b := Blame{Cohort: p.groups[g].name, Count: n}
+			if stage < stages {
+				b.Stage = StageNames[stage]
+			}
+			s.Blame = append(s.Blame, b)
+			total += n
+		}
+	}
+	for i := range s.Blame {
+		s.Blame[i].Share = float64(s.Blame[i].Count) / float64(total)
+	}
+	sort.SliceStable(s.Blame, func(i, j int) bool { return s.Blame[i].Count > s.Blame[j].Count })
+	s.BlameText = s.blameText(p)
+}
+
+// blameText says in a sentence whose requests miss and where their time goes.
+func (s *SLO) blameText(p *plan) string {
+	if len(s.Blame) == 0 {
+		return ""
+	}
+	text := ""
+	for i, c := range s.cohortShares() {
+		if c.share < 0.005 || i > 3 {
+			break
+		}
+		if text != "" {
+			text += "; "
+		}
+		who := "requests of " + c.name
+		switch {
+		case c.name == "existing" && !hasCohorts(p, s.Class):
+			who = "requests"
+		case c.name == "existing":
+			who = "existing requests"
+		}
+		text += fmt.Sprintf("%s of the misses are %s", percent0(c.share), who)
+		if c.stage == "" {
+			text += " that were never answered"
+			continue
+		}
+		text += map[string]string{
+			"network": ", most of whose time goes to network and front end",
+			"queue":   " that waited in the queue",
+			"prefill": ", most of whose time is their prefill",
+			"decode":  ", most of whose time is decode",
+			"publish": ", most of whose time is publication",
+		}[c.stage]
+		text += fmt.Sprintf(" (%s of them)", percent0(c.stageShare))
+	}
+	return text + "."
+}
+
+func hasCohorts(p *plan, class string) bool {
+	for g := range p.groups {
+		if p.groups[g].cohort > 0 && p.exp.Traffic[p.groups[g].class].Name == class {
+			return true
+		}
+	}
+	return false
+}
+
+func percent0(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
+
+// cohortShare is one cohort's part of the bad events and its main stage.
+type cohortShare struct {
+	name       string
+	share      float64
+	stage      string
+	stageShare float64 // of the cohort's own bad events
+}
+
+func (s *SLO) cohortShares() []cohortShare {
+	var out []cohortShare
+	at := map[string]int{}
+	for _, b := range s.Blame { // largest first: the first stage of a cohort is its main one
+		k, ok := at[b.Cohort]
+		if !ok {
+			k = len(out)
+			at[b.Cohort] = k
+			out = append(out, cohortShare{name: b.Cohort, stage: b.Stage, stageShare: b.Share})
+		}
+		out[k].share += b.Share
+	}
+	for i := range out {
+		out[i].stageShare /= out[i].share
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].share > out[j].share })
+	return out
+}
+
+// budgetOf combines the outlooks of an objective.
+func (p *plan) budgetOf(reps []*rep, list []sloRep, k int, cut bool) Budget {
+	o := p.exp.SLOs[k]
+	measured := sumOf(list, func(r sloRep) int64 { return r.good + r.bad }) / int64(len(list))
+	b := Budget{WindowN: p.windowEvents(k, measured), Needs: p.needs()}
+	b.Total = (1 - o.Target) * b.WindowN
+	if cut {
+		b.Needs = "the run was interrupted"
+	}
+	n := sumOf(list, func(r sloRep) int64 { return r.bad })
+	b.Spent = stats.Of(over(list, func(r sloRep) float64 { return r.outlook.Spent }), n)
+	if b.Needs == "" || p.exp.Duration >= o.Window {
+		b.Needs = ""
+		b.Projected = stats.Of(over(list, func(r sloRep) float64 { return r.outlook.Projected }), n)
+	}
+	for _, r := range reps {
+		b.Unstable = b.Unstable || b.Projected.R > 0 && r.grew
+	}
+	b.Marks = marksOf(list, p.exp.Duration)
+	for _, r := range list {
+		b.WeekAlarm = b.WeekAlarm || r.outlook.WeekAlarm
+	}
+	b.BadMinutes = stats.Of(over(list, func(r sloRep) float64 { return float64(r.badMinutes) }), n)
+	b.AllowedMinutes = (1 - o.Target) * o.Window.Seconds() / 60
+	b.Curve = curveOf(list, p.exp.Duration)
+	return b
+}
+
+func marksOf(list []sloRep, span clock.Duration) []Mark {
+	var out []Mark
+	for i, pct := range slo.MarkPercents {
+		var at []float64
+		for _, r := range list {
+			if t := r.outlook.Marks[i]; t != clock.Never {
+				at = append(at, t.Seconds())
+			}
+		}
+		m := Mark{Percent: pct, Reached: 2*len(at) > len(list)}
+		if m.Reached {
+			e := stats.Of(at, int64(len(at)))
+			m.At = clock.Time(clock.FromSeconds(e.V))
+			m.Lo = clock.Time(clock.FromSeconds(max(e.Lo, 0)))
+			m.Hi = clock.Time(clock.FromSeconds(e.Hi))
+			m.InSpan = m.At <= clock.Time(span)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// curveOf averages the spent share by hour, until a day after all of it is gone.
+func curveOf(list []sloRep, span clock.Duration) []BudgetPoint {
+	var out []BudgetPoint
+	hours := len(list[0].outlook.Hours)
+	over100 := 0
+	for h := range hours {
+		e := stats.Of(over(list, func(r sloRep) float64 { return r.outlook.Hours[h] }), 0)
+		t := clock.Time(h+1) * clock.Time(clock.Hour)
+		out = append(out, BudgetPoint{T: t, Spent: e.V, Lo: e.Lo, Hi: e.Hi, Projected: t > clock.Time(span)})
+		if e.V >= 1 && t > clock.Time(span) {
+			if over100++; over100 > 24 {
+				break
+			}
+		}
+	}
+	return out
+}
+
+// verdictOf is the answer of the whole run: the worst of its objectives.
+func verdictOf(r *Result) Verdict {
+	if len(r.SLOs) == 0 {
+		return Verdict{Status: Undecided, Reason: "the experiment promises nothing: it has no [[slo]]"}
+	}
+	worst := 0
+	rank := map[Status]int{Met: 0, Undecided: 1, Missed: 2}
+	for i := range r.SLOs {
+		if rank[r.SLOs[i].Status] > rank[r.SLOs[worst].Status] {
+			worst = i
+		}
+	}
+	s := &r.SLOs[worst]
+	v := Verdict{Status: s.Status, SLO: s.Name, Reason: s.Name + ": " + s.Reason}
+	if mark := s.Budget.Marks; s.Status == Missed && len(mark) == 3 && mark[2].Reached {
+		v.Reason += fmt.Sprintf("; the budget of %s is gone on %s", s.Window, mark[2].At.DayHour(r.Experiment.Start))
+	}
+	return v
+}

@@ -1,0 +1,175 @@
+package sim
+
+import (
+	"slosim/engine"
+	"slosim/models"
+	"slosim/sim/clock"
+	"slosim/sim/kernel"
+)
+
+// monitor is the control process that looks at every replica once a second:
+// it integrates the heat, sets the clocks and samples load for the record.
+type monitor struct {
+	c        *cluster
+	pools    []poolMonitor
+	poolOf   []int32 // replica → pool
+	progress func()  // called once per simulated minute
+}
+
+// poolMonitor is the record of one pool.
+type poolMonitor struct {
+	heat    models.Heat
+	thermal bool
+	states  []models.HeatState // per replica
+	spent   []engine.Spent     // at the last look
+	windows []poolWindow
+	total   poolWindow // of the counted span
+	peakKV  float64
+}
+
+// poolWindow holds sums over samples (one per replica and second).
+type poolWindow struct {
+	samples              int64
+	running, waiting, kv float64
+	clock, power, temp   float64
+	kvMax, tempMax       float64
+	clockMin             float64
+	busy                 clock.Duration
+	work                 models.Cost
+	steps                int64
+	preemptions, lost    int64
+}
+
+func newMonitor(c *cluster) *monitor {
+	m := &monitor{c: c}
+	for k := range c.pools {
+		spec := &c.plan.exp.Pools[k]
+		pm := poolMonitor{thermal: spec.Thermal.Enabled, windows: make([]poolWindow, c.plan.windows), spent: make([]engine.Spent, spec.Replicas)}
+		if pm.thermal {
+			pm.heat = models.NewHeat(spec.Deployment, spec.Thermal.AmbientC)
+			for range spec.Replicas {
+				pm.states = append(pm.states, pm.heat.Start())
+			}
+		}
+		m.pools = append(m.pools, pm)
+		for range spec.Replicas {
+			m.poolOf = append(m.poolOf, int32(k))
+		}
+	}
+	return m
+}
+
+// watch is the body of the process.
+func (m *monitor) watch(p *kernel.Process) {
+	for {
+		p.Sleep(monitorInterval)
+		now := p.Now()
+		m.c.covered.Store(int64(now))
+		if m.progress != nil && now%clock.Time(clock.Minute) == 0 {
+			m.progress()
+		}
+		for k := range m.pools {
+			m.look(now, k)
+		}
+	}
+}
+
+// look samples one pool. The sample at t stands for the second before it.
+func (m *monitor) look(now clock.Time, k int) {
+	pm := &m.pools[k]
+	p := &m.c.pools[k]
+	var w *poolWindow
+	if now > 0 && now <= clock.Time(m.c.plan.exp.Duration) {
+		w = &pm.windows[int((now-1)/clock.Time(m.c.plan.width))]
+	}
+	for i := range p.views {
+		replica := m.c.replicas[p.first+int32(i)]
+		spent := replica.Spent(now)
+		work := spent.Cost.Sub(pm.spent[i].Cost)
+		if pm.thermal {
+			s := &pm.states[i]
+			bin := s.Bin
+			pm.heat.Tick(s, work, monitorInterval)
+			if s.Bin != bin {
+				replica.SetClock(now, s.Bin)
+				if at, ok := replica.Next(); ok {
+					m.c.loop.SetReplica(p.first+int32(i), at)
+				}
+			}
+		}
+		if w != nil {
+			load := replica.Load(now)
+			w.add(&load)
+			w.busy += spent.Busy - pm.spent[i].Busy
+			w.steps += spent.Steps - pm.spent[i].Steps
+			w.work.Add(work, 1)
+			if pm.thermal {
+				w.heat(&pm.states[i])
+			}
+			pm.peakKV = max(pm.peakKV, float64(load.Peak)/float64(load.Total))
+		}
+		pm.spent[i] = spent
+	}
+}
+
+func (w *poolWindow) add(l *engine.Load) {
+	w.samples++
+	w.running += float64(l.Running)
+	w.waiting += float64(l.Waiting)
+	use := float64(l.Blocks) / float64(l.Total)
+	w.kv += use
+	w.kvMax = max(w.kvMax, use)
+}
+
+func (w *poolWindow) heat(s *models.HeatState) {
+	mhz := float64(s.Bin * models.ClockStepMHz)
+	w.clock += mhz
+	w.power += s.PowerW
+	w.temp += s.TempC
+	w.tempMax = max(w.tempMax, s.TempC)
+	if w.clockMin == 0 || mhz < w.clockMin {
+		w.clockMin = mhz
+	}
+}
+
+// merge adds another window's sums.
+func (w *poolWindow) merge(o *poolWindow) {
+	w.samples += o.samples
+	w.running += o.running
+	w.waiting += o.waiting
+	w.kv += o.kv
+	w.clock += o.clock
+	w.power += o.power
+	w.temp += o.temp
+	w.kvMax = max(w.kvMax, o.kvMax)
+	w.tempMax = max(w.tempMax, o.tempMax)
+	if o.clockMin > 0 && (w.clockMin == 0 || o.clockMin < w.clockMin) {
+		w.clockMin = o.clockMin
+	}
+	w.busy += o.busy
+	w.steps += o.steps
+	w.work.Add(o.work, 1)
+	w.preemptions += o.preemptions
+	w.lost += o.lost
+}
+
+// preempted notes a preemption on a replica.
+func (m *monitor) preempted(replica int32, e *engine.Event) {
+	if e.At < 0 || e.At >= clock.Time(m.c.plan.exp.Duration) {
+		return
+	}
+	w := &m.pools[m.poolOf[replica]].windows[int(e.At/clock.Time(m.c.plan.width))]
+	w.preemptions++
+	w.lost += int64(e.Lost)
+}
+
+// sum adds up the windows of every pool.
+func (m *monitor) sum() {
+	for k := range m.pools {
+		pm := &m.pools[k]
+		pm.total = poolWindow{}
+		for i := range pm.windows {
+			pm.total.merge(&pm.windows[i])
+		}
+	}
+}

@@ -1,0 +1,285 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"slosim/engine"
+	"slosim/models"
+	"slosim/sim/clock"
+	"slosim/sim/slo"
+	"slosim/workloads"
+)
+
+// Bounds of a run's recording.
+const (
+	maxWindows      = 720
+	minCoolDown     = 60 * clock.Second
+	monitorInterval = clock.Second
+)
+
+// windowWidths are the widths a time window may have: the smallest that covers
+// the span with maxWindows is taken.
+var windowWidths = []clock.Duration{
+	clock.Second, 2 * clock.Second, 5 * clock.Second, 10 * clock.Second, 15 * clock.Second, 30 * clock.Second,
+	clock.Minute, 2 * clock.Minute, 3 * clock.Minute, 5 * clock.Minute, 6 * clock.Minute, 10 * clock.Minute,
+	15 * clock.Minute, 20 * clock.Minute, 30 * clock.Minute, clock.Hour, 2 * clock.Hour, 3 * clock.Hour, 6 * clock.Hour, 12 * clock.Hour, clock.Day, clock.Week,
+}
+
+// plan is an experiment made ready to run: everything that replications share.
+// It is immutable.
+type plan struct {
+	exp      Experiment
+	phases   []phaseSpan
+	groups   []group   // class by class: the class's own requests, then its cohorts
+	groupOf  [][]int32 // [class][cohort id] → group
+	width    clock.Duration
+	windows  int
+	coolDown clock.Duration
+	poolOf   []int32 // class → pool
+	models   []models.StepModel
+	goals    []goals           // per group
+	skips    []map[string]bool // per objective
+	windowN  []float64         // per objective: events its window holds; NaN without a closed form
+	history  [][]float64       // per objective: events in the m minutes before t = 0
+}
+
+// phaseSpan is one phase: sends in [from, to).
+type phaseSpan struct {
+	name     string
+	from, to clock.Time
+}
+
+// group is a class's requests in no cohort, or one cohort of it.
+type group struct {
+	class  int32
+	cohort int32 // 0, or 1 + index of the change
+	name   string
+}
+
+// goals lists, per metric, the objectives that count a group's requests.
+type goals struct{ ttft, tpot, e2e, availability []int32 }
+
+func newPlan(e Experiment) (*plan, error) {
+	p := &plan{exp: e, phases: phasesOf(e)}
+	if err := p.addPools(); err != nil {
+		return nil, err
+	}
+	p.addGroups()
+	p.addGoals()
+	p.width = windowWidths[len(windowWidths)-1]
+	for _, w := range windowWidths {
+		if e.Duration <= w*maxWindows {
+			p.width = w
+			break
+		}
+	}
+	p.windows = int((e.Duration + p.width - 1) / p.width)
+	p.coolDown = minCoolDown
+	for _, o := range e.SLOs {
+		p.coolDown = max(p.coolDown, 2*o.Threshold)
+	}
+	return p, nil
+}
+
+// phasesOf cuts the span at the changes: before, ramp, after; with several
+// changes the phases carry their names.
+func phasesOf(e Experiment) []phaseSpan {
+	end := clock.Time(e.Duration)
+	phases := []phaseSpan{{name: "before", from: 0}}
+	several := len(e.Changes) > 1
+	add := func(kind string, c workloads.Change, at clock.Time) {
+		last := &phases[len(phases)-1]
+		if several {
+			kind += " " + c.Name
+		}
+		if at <= last.from { // nothing in between: the later name wins
+			last.name = kind
+			return
+		}
+		phases = append(phases, phaseSpan{name: kind, from: at})
+	}
+	for _, c := range e.Changes {
+		at := clock.Time(c.At)
+		if at >= end {
+			continue
+		}
+		if c.Ramp > 0 {
+			add("ramp", c, at)
+		}
+		if done := at.Add(c.Ramp); done < end {
+			add("after", c, done)
+		}
+	}
+	if len(phases) == 1 && phases[0].name == "before" {
+		phases[0].name = "whole run"
+	}
+	for i := range phases {
+		phases[i].to = end
+		if i+1 < len(phases) {
+			phases[i].to = phases[i+1].from
+		}
+	}
+	return phases
+}
+
+func (p *plan) addPools() error {
+	for i := range p.exp.Pools {
+		m, err := models.NewStepper(p.exp.Pools[i].Deployment)
+		if err != nil {
+			return fmt.Errorf("pool %q: %w", p.exp.Pools[i].Name, err)
+		}
+		p.models = append(p.models, m)
+	}
+	for _, c := range p.exp.Traffic {
+		k := slices.IndexFunc(p.exp.Pools, func(pool Pool) bool {
+			return len(pool.Classes) == 0 || slices.Contains(pool.Classes, c.Name)
+		})
+		if k < 0 {
+			return fmt.Errorf("no pool serves class %q", c.Name)
+		}
+		p.poolOf = append(p.poolOf, int32(k))
+	}
+	return nil
+}
+
+func (p *plan) addGroups() {
+	for c, class := range p.exp.Traffic {
+		ids := make([]int32, len(p.exp.Changes)+1)
+		ids[0] = int32(len(p.groups))
+		p.groups = append(p.groups, group{class: int32(c), name: "existing"})
+		for k, ch := range p.exp.Changes {
+			if ch.Class == class.Name && ch.Share > 0 {
+				ids[k+1] = int32(len(p.groups))
+				p.groups = append(p.groups, group{class: int32(c), cohort: int32(k + 1), name: ch.Name})
+			}
+		}
+		p.groupOf = append(p.groupOf, ids)
+	}
+}
+
+func (p *plan) addGoals() {
+	p.goals = make([]goals, len(p.groups))
+	for k, o := range p.exp.SLOs {
+		skip := map[string]bool{}
+		for _, s := range o.Skip {
+			skip[s] = true
+		}
+		p.skips = append(p.skips, skip)
+		p.windowN = append(p.windowN, p.expected(o, 0, clock.Time(o.Window)))
+		p.history = append(p.history, p.pastEvents(o))
+		for g := range p.groups {
+			if !p.counts(o, g) {
+				continue
+			}
+			list := map[slo.Metric]*[]int32{
+				slo.TTFT: &p.goals[g].ttft, slo.TPOT: &p.goals[g].tpot,
+				slo.E2E: &p.goals[g].e2e, slo.Availability: &p.goals[g].availability,
+			}[o.Metric]
+			*list = append(*list, int32(k))
+		}
+	}
+}
+
+// pastEvents returns the expected events of an objective in the m minutes before
+// t = 0, for m up to the longest alert window.
+func (p *plan) pastEvents(o slo.Objective) []float64 {
+	longest := slo.StandardPairs[len(slo.StandardPairs)-1].Long / clock.Minute
+	past := make([]float64, longest+1)
+	for m := clock.Duration(1); m <= longest; m++ {
+		past[m] = past[m-1] + p.expected(o, clock.Time(-m*clock.Minute), clock.Time(-(m-1)*clock.Minute))
+	}
+	return past
+}
+
+// counts tells whether an objective counts a group's requests.
+func (p *plan) counts(o slo.Objective, g int) bool {
+	gr := p.groups[g]
+	return p.exp.Traffic[gr.class].Name == o.Class &&
+		(len(o.Only) == 0 || slices.Contains(o.Only, gr.name)) && !slices.Contains(o.Exclude, gr.name)
+}
+
+// classGroups returns the groups of a class in order.
+func (p *plan) classGroups(class int) []int {
+	var out []int
+	for g := range p.groups {
+		if int(p.groups[g].class) == class {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// startBin returns the clock bin at which a pool starts: the maximum, or 0
+// without a thermal model.
+func (p *Pool) startBin() int {
+	if !p.Thermal.Enabled {
+		return 0
+	}
+	return p.Deployment.GPU.MaxClockMHz / models.ClockStepMHz
+}
+
+// newReplica returns an idle replica of a pool.
+func (p *plan) newReplica(pool int) engine.Replica {
+	e := p.exp.Pools[pool].Engine
+	return engine.NewVLLM(engine.Config{
+		MaxBatchedTokens:  e.MaxBatchedTokens,
+		MaxSeqs:           e.MaxSeqs,
+		MaxModelLen:       e.MaxModelLen,
+		BlockSize:         e.BlockSize,
+		KVBlocks:          e.KVBlocks,
+		ReserveFullPrompt: e.ReserveFullPrompt,
+		WatermarkBlocks:   int32(e.Watermark * float64(e.KVBlocks)),
+		Stepping:          e.Stepping,
+		Model:             p.models[pool],
+		Host:              p.exp.Pools[pool].Deployment.Host,
+		Clock:             p.exp.Pools[pool].startBin(),
+	})
+}
+
+// shareOf returns the expected share of a class's requests at t that belong to a
+// group: a request that two changes claim belongs to the later one.
+func (p *plan) shareOf(g int, t clock.Time) float64 {
+	gr := p.groups[g]
+	share := 1.0
+	name := p.exp.Traffic[gr.class].Name
+	for k := len(p.exp.Changes) - 1; k >= 0; k-- {
+		c := p.exp.Changes[k]
+		if c.Class != name || c.Share == 0 {
+			continue
+		}
+		join := c.Share * c.Progress(t)
+		if int32(k+1) == gr.cohort {
+			return share * join
+		}
+		share *= 1 - join
+	}
+	return share
+}
+
+// expected returns how many events of an objective arrive in [from, to), in
+// closed form; NaN when a class's traffic has none (traces, closed loops).
+func (p *plan) expected(o slo.Objective, from, to clock.Time) float64 {
+	sum := 0.0
+	for c := range p.exp.Traffic {
+		class := &p.exp.Traffic[c]
+		if class.Name != o.Class {
+			continue
+		}
+		if class.Trace != nil || class.Client.Users > 0 {
+			return math.NaN()
+		}
+		in := workloads.NewIntensity(class, p.exp.Changes, p.exp.Start)
+		sum += in.ExpectedOf(from, to, func(t clock.Time) float64 {
+			share := 0.0
+			for _, g := range p.classGroups(c) {
+				if p.counts(o, g) {
+					share += p.shareOf(g, t)
+				}
+			}
+			return share
+		})
+	}
+	return sum
+}

@@ -1,0 +1,248 @@
+package sim
+
+import (
+	"slosim/engine"
+	"slosim/sim/clock"
+	"slosim/sim/slo"
+	"slosim/sim/stats"
+)
+
+// Stages of a request's life, in order; StageNames names them.
+const (
+	stageNetwork = iota
+	stageQueue
+	stagePrefill
+	stageDecode
+	stagePublish
+	stages
+	noStage // of a bad event without an answer
+)
+
+// windowPrecision is the histograms' precision over time: quantiles within 0.8 %.
+const windowPrecision = 6
+
+// recorder counts one replication's requests by group and phase, by group and
+// window, and by objective. It sees events, never engines.
+type recorder struct {
+	plan    *plan
+	cells   [][]cell   // [group][phase]
+	windows [][]window // [group][window]
+	ledgers []ledger   // per objective
+}
+
+// cell is a group within a phase.
+type cell struct {
+	n                int64
+	ok, refused      int64
+	late, young      int64
+	ttft, tpot, e2e  stats.Sample // nanoseconds
+	prompts, outputs *stats.Hist  // tokens
+	promptSum        float64
+	outputSum        float64
+	stage            [stages]float64 // sums, nanoseconds
+	answered         int64
+}
+
+// window is a group within a time window.
+type window struct {
+	arrivals, done, bad int32
+	answered            int32
+	stage               [stages]float64
+	ttft, tpot, prompts *stats.Hist
+}
+
+// ledger is an objective's events.
+type ledger struct {
+	minutes *slo.Ledger
+	phases  []counts
+	blame   [][stages + 2]int64 // [group][stage]; the last column is noStage
+}
+
+type counts struct{ good, bad int64 }
+
+func newRecorder(p *plan) *recorder {
+	r := &recorder{plan: p}
+	for range p.groups {
+		cells := make([]cell, len(p.phases))
+		for k := range cells {
+			cells[k].prompts = stats.NewHist(10)
+			cells[k].outputs = stats.NewHist(10)
+		}
+		r.cells = append(r.cells, cells)
+		r.windows = append(r.windows, make([]window, p.windows))
+	}
+	for range p.exp.SLOs {
+		r.ledgers = append(r.ledgers, ledger{
+			minutes: slo.NewLedger(p.exp.Duration),
+			phases:  make([]counts, len(p.phases)),
+			blame:   make([][stages + 2]int64, len(p.groups)),
+		})
+	}
+	return r
+}
+
+func (r *recorder) arrival(f *flight) {
+	c, w := &r.cells[f.group][f.phase], &r.windows[f.group][f.window]
+	c.n++
+	w.arrivals++
+	c.prompts.Add(int64(f.req.Prompt))
+	c.outputs.Add(int64(f.req.Output))
+	c.promptSum += float64(f.req.Prompt)
+	c.outputSum += float64(f.req.Output)
+	if w.prompts == nil {
+		w.prompts = stats.NewHist(windowPrecision)
+	}
+	w.prompts.Add(int64(f.req.Prompt))
+}
+
+// stagesOf cuts a request's life at its borders; the four parts of TTFT add up
+// to it exactly.
+func stagesOf(f *flight, e *engine.Event, first clock.Time) [stages]clock.Duration {
+	return [stages]clock.Duration{
+		stageNetwork: e.Ready.Sub(f.req.Send),
+		stageQueue:   e.Started.Sub(e.Ready),
+		stagePrefill: e.Prefilled.Sub(e.Started),
+		stagePublish: first.Sub(e.Prefilled),
+	}
+}
+
+// longest returns the stage that took most of the time.
+func longest(s *[stages]clock.Duration) int {
+	best := 0
+	for k := range s {
+		if s[k] > s[best] {
+			best = k
+		}
+	}
+	return best
+}
+
+func (r *recorder) firstToken(f *flight, e *engine.Event) {
+	ttft := e.At.Sub(f.req.Send)
+	parts := stagesOf(f, e, e.At)
+	c, w := &r.cells[f.group][f.phase], &r.windows[f.group][f.window]
+	c.ttft.Add(int64(ttft))
+	c.answered++
+	w.answered++
+	for k, d := range parts {
+		c.stage[k] += float64(d)
+		w.stage[k] += float64(d)
+	}
+	if w.ttft == nil {
+		w.ttft = stats.NewHist(windowPrecision)
+	}
+	w.ttft.Add(int64(ttft))
+	bad := false
+	for _, k := range r.plan.goals[f.group].ttft {
+		good := ttft <= r.plan.exp.SLOs[k].Threshold
+		bad = bad || !good
+		r.decide(k, f, e.At, good, longest(&parts))
+	}
+	if bad {
+		w.bad++
+	}
+}
+
+func (r *recorder) finished(f *flight, e *engine.Event) {
+	if f.first == clock.Never { // one token: first and last at once
+		f.first = e.At
+		r.firstToken(f, e)
+	}
+	c, w := &r.cells[f.group][f.phase], &r.windows[f.group][f.window]
+	goals := &r.plan.goals[f.group]
+	c.ok++
+	w.done++
+	e2e := e.At.Sub(f.req.Send)
+	decode := e.At.Sub(f.first)
+	c.e2e.Add(int64(e2e))
+	c.stage[stageDecode] += float64(decode)
+	w.stage[stageDecode] += float64(decode)
+	if f.req.Output >= 2 {
+		tpot := decode / clock.Duration(f.req.Output-1)
+		c.tpot.Add(int64(tpot))
+		if w.tpot == nil {
+			w.tpot = stats.NewHist(windowPrecision)
+		}
+		w.tpot.Add(int64(tpot))
+		for _, k := range goals.tpot {
+			r.decide(k, f, e.At, tpot <= r.plan.exp.SLOs[k].Threshold, stageDecode)
+		}
+	}
+	if len(goals.e2e) > 0 {
+		parts := stagesOf(f, e, f.first)
+		parts[stageDecode] = decode
+		for _, k := range goals.e2e {
+			r.decide(k, f, e.At, e2e <= r.plan.exp.SLOs[k].Threshold, longest(&parts))
+		}
+	}
+	for _, k := range goals.availability {
+		r.decide(k, f, e.At, true, noStage)
+	}
+}
+
+func (r *recorder) rejected(f *flight, e *engine.Event) {
+	c := &r.cells[f.group][f.phase]
+	c.refused++
+	c.ttft.AddInf()
+	r.windows[f.group][f.window].bad++
+	r.unanswered(f, e.At, "rejected")
+}
+
+// unanswered counts a request that never got its first token as bad wherever its
+// outcome counts.
+func (r *recorder) unanswered(f *flight, at clock.Time, outcome string) {
+	goals := &r.plan.goals[f.group]
+	for _, list := range [][]int32{goals.ttft, goals.e2e, goals.availability} {
+		for _, k := range list {
+			if !r.plan.skips[k][outcome] {
+				r.decide(k, f, at, false, noStage)
+			}
+		}
+	}
+}
+
+// undecided closes a request that is still open at the end of the run.
+func (r *recorder) undecided(f *flight, end clock.Time) {
+	c := &r.cells[f.group][f.phase]
+	age := end.Sub(f.req.Send)
+	goals := &r.plan.goals[f.group]
+	late := false
+	miss := func(list []int32, first bool) {
+		for _, k := range list {
+			if o := &r.plan.exp.SLOs[k]; age > max(o.Threshold, 1) && first {
+				late = true
+				if !r.plan.skips[k]["undecided"] {
+					r.decide(k, f, end, false, noStage)
+				}
+			}
+		}
+	}
+	waiting := f.first == clock.Never
+	miss(goals.ttft, waiting)
+	miss(goals.e2e, true)
+	// A stream that has begun may still end well: no availability event.
+	miss(goals.availability, waiting && age >= minCoolDown)
+	if waiting {
+		if late || age >= minCoolDown {
+			c.ttft.AddInf()
+			r.windows[f.group][f.window].bad++
+		}
+	}
+	if late {
+		c.late++
+	} else {
+		c.young++
+	}
+}
+
+// decide counts one event of an objective.
+func (r *recorder) decide(k int32, f *flight, at clock.Time, good bool, stage int) {
+	l := &r.ledgers[k]
+	l.minutes.Add(at, good)
+	if good {
+		l.phases[f.phase].good++
+		return
+	}
+	l.phases[f.phase].bad++
+	l.blame[f.group][stage]++
+}

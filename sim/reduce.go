@@ -1,0 +1,331 @@
+package sim
+
+import (
+	"math"
+
+	"slosim/engine"
+	"slosim/sim/clock"
+	"slosim/sim/slo"
+	"slosim/sim/stats"
+)
+
+// rep is what one replication leaves behind: every statistic, no samples.
+type rep struct {
+	phases [][][]viewRep // [phase][class][view]
+	series [][]seriesRep // [class][view]
+	slos   []sloRep
+	pools  []poolRep
+	sent   int64
+	steps  int64
+	grew   bool // the backlog grew by more than 1 % of the last day's arrivals
+}
+
+// viewRep is a class, its own requests, or a cohort of it, in one phase.
+type viewRep struct {
+	n                         int64
+	outcomes                  Outcomes
+	ttft, answered, tpot, e2e summary
+	prompt, output            summary
+	stage                     [stages]float64 // mean seconds; NaN without answers
+}
+
+// summary is one distribution, in seconds or tokens.
+type summary struct {
+	n                              int64
+	mean, p50, p90, p95, p99, most float64
+	relError                       float64
+}
+
+// views returns the views of a class: all of it and, when it has cohorts, its
+// own requests and each cohort.
+func (p *plan) views(class int) (names []string, groups [][]int) {
+	all := p.classGroups(class)
+	names, groups = []string{"all"}, [][]int{all}
+	if len(all) > 1 {
+		for _, g := range all {
+			names = append(names, p.groups[g].name)
+			groups = append(groups, []int{g})
+		}
+	}
+	return names, groups
+}
+
+// reduce closes a replication and computes its statistics.
+func (c *cluster) reduce() *rep {
+	p := c.plan
+	end := c.loop.Now()
+	for i := range c.flights {
+		if f := &c.flights[i]; f.live && f.window >= 0 {
+			c.rec.undecided(f, end)
+		}
+	}
+	r := &rep{sent: c.sent}
+	for ph := range p.phases {
+		var classes [][]viewRep
+		for class := range p.exp.Traffic {
+			var list []viewRep
+			_, views := p.views(class)
+			for _, groups := range views {
+				list = append(list, c.rec.view(groups, ph))
+			}
+			classes = append(classes, list)
+		}
+		r.phases = append(r.phases, classes)
+	}
+	for class := range p.exp.Traffic {
+		var list []seriesRep
+		_, views := p.views(class)
+		for v, groups := range views {
+			list = append(list, c.rec.series(groups, v == 0))
+		}
+		r.series = append(r.series, list)
+	}
+	for k := range p.exp.SLOs {
+		r.slos = append(r.slos, c.rec.sloRep(k))
+	}
+	c.mon.sum()
+	for k := range c.mon.pools {
+		pm := &c.mon.pools[k]
+		r.pools = append(r.pools, poolRep{windows: pm.windows, total: pm.total, peakKV: pm.peakKV, thermal: pm.thermal})
+	}
+	for _, replica := range c.replicas {
+		r.steps += replica.Spent(end).Steps
+	}
+	r.grew = c.grew()
+	return r
+}
+
+// grew tells whether more work waited at the end than a day before, by more than
+// 1 % of that day's arrivals.
+func (c *cluster) grew() bool {
+	arrivals := int64(0)
+	day := int(clock.Day / c.plan.width)
+	for g := range c.rec.windows {
+		w := c.rec.windows[g]
+		for i := max(0, len(w)-day); i < len(w); i++ {
+			arrivals += int64(w[i].arrivals)
+		}
+	}
+	return float64(c.backlog[1]-c.backlog[0]) > 0.01*float64(arrivals)
+}
+
+// view merges groups within a phase.
+func (r *recorder) view(groups []int, phase int) viewRep {
+	first := &r.cells[groups[0]][phase]
+	sum := *first
+	if len(groups) > 1 {
+		sum = cell{prompts: stats.NewHist(10), outputs: stats.NewHist(10)}
+		for _, g := range groups {
+			sum.add(&r.cells[g][phase])
+		}
+	}
+	v := viewRep{
+		n:        sum.n,
+		outcomes: Outcomes{OK: sum.ok, Rejected: sum.refused, Late: sum.late, Young: sum.young},
+		ttft:     summarise(&sum.ttft, sum.ttft.Quantiles),
+		answered: summarise(&sum.ttft, sum.ttft.FiniteQuantiles),
+		tpot:     summarise(&sum.tpot, sum.tpot.Quantiles),
+		e2e:      summarise(&sum.e2e, sum.e2e.Quantiles),
+		prompt:   lengths(sum.prompts, sum.promptSum),
+		output:   lengths(sum.outputs, sum.outputSum),
+	}
+	v.answered.n -= sum.ttft.Inf()
+	for k := range v.stage {
+		n := sum.answered
+		if k == stageDecode {
+			n = sum.ok
+		}
+		v.stage[k] = sum.stage[k] / float64(n) / 1e9
+	}
+	return v
+}
+
+func (c *cell) add(o *cell) {
+	c.n += o.n
+	c.ok += o.ok
+	c.refused += o.refused
+	c.late += o.late
+	c.young += o.young
+	c.answered += o.answered
+	c.ttft.Merge(&o.ttft)
+	c.tpot.Merge(&o.tpot)
+	c.e2e.Merge(&o.e2e)
+	c.prompts.Merge(o.prompts)
+	c.outputs.Merge(o.outputs)
+	c.promptSum += o.promptSum
+	c.outputSum += o.outputSum
+	for k := range c.stage {
+		c.stage[k] += o.stage[k]
+	}
+}
+
+func summarise(s *stats.Sample, quantiles func(qs ...float64) []float64) summary {
+	q := quantiles(.5, .9, .95, .99)
+	for i := range q {
+		q[i] /= 1e9
+	}
+	return summary{
+		n: s.N() + s.Inf(), mean: s.Mean() / 1e9, p50: q[0], p90: q[1], p95: q[2], p99: q[3],
+		most: float64(s.Max()) / 1e9, relError: s.RelError(),
+	}
+}
+
+func lengths(h *stats.Hist, sum float64) summary {
+	q := h.Quantiles(.5, .9, .95, .99, 1)
+	return summary{n: h.N(), mean: sum / float64(h.N()), p50: q[0], p90: q[1], p95: q[2], p99: q[3], most: q[4], relError: h.RelError()}
+}
+
+// seriesRep is a view over time in one replication.
+type seriesRep struct {
+	arrivals, done, bad              []float64 // per second, per second, share of arrivals
+	ttft50, ttft99, tpot50, tpot99   []float64
+	network, queue, prefill, publish []float64
+	prompt50, prompt90, prompt99     []float64
+	mix                              [][]float64
+}
+
+func (r *recorder) series(groups []int, mix bool) seriesRep {
+	var s seriesRep
+	seconds := r.plan.width.Seconds()
+	for i := range r.plan.windows {
+		w := r.windows[groups[0]][i]
+		if len(groups) > 1 {
+			w = window{}
+			for _, g := range groups {
+				w.add(&r.windows[g][i])
+			}
+		}
+		if last := r.plan.exp.Duration - clock.Duration(i)*r.plan.width; last < r.plan.width {
+			seconds = last.Seconds()
+		}
+		s.arrivals = append(s.arrivals, float64(w.arrivals)/seconds)
+		s.done = append(s.done, float64(w.done)/seconds)
+		s.bad = append(s.bad, float64(w.bad)/float64(w.arrivals))
+		t, o, l := at(w.ttft, 1e-9), at(w.tpot, 1e-9), at(w.prompts, 1)
+		s.ttft50, s.ttft99 = append(s.ttft50, t[0]), append(s.ttft99, t[2])
+		s.tpot50, s.tpot99 = append(s.tpot50, o[0]), append(s.tpot99, o[2])
+		s.prompt50, s.prompt90, s.prompt99 = append(s.prompt50, l[0]), append(s.prompt90, l[1]), append(s.prompt99, l[2])
+		n := float64(w.answered) * 1e9
+		s.network = append(s.network, w.stage[stageNetwork]/n)
+		s.queue = append(s.queue, w.stage[stageQueue]/n)
+		s.prefill = append(s.prefill, w.stage[stagePrefill]/n)
+		s.publish = append(s.publish, w.stage[stagePublish]/n)
+		if mix {
+			s.mix = append(s.mix, mixOf(w.prompts))
+		}
+	}
+	return s
+}
+
+func (w *window) add(o *window) {
+	w.arrivals += o.arrivals
+	w.done += o.done
+	w.bad += o.bad
+	w.answered += o.answered
+	for k := range w.stage {
+		w.stage[k] += o.stage[k]
+	}
+	merge := func(into **stats.Hist, h *stats.Hist) {
+		if h == nil {
+			return
+		}
+		if *into == nil {
+			*into = stats.NewHist(windowPrecision)
+		}
+		(*into).Merge(h)
+	}
+	merge(&w.ttft, o.ttft)
+	merge(&w.tpot, o.tpot)
+	merge(&w.prompts, o.prompts)
+}
+
+// at returns P50, P90 and P99 of a histogram in a unit; NaN without values.
+func at(h *stats.Hist, unit float64) [3]float64 {
+	if h == nil {
+		return [3]float64{math.NaN(), math.NaN(), math.NaN()}
+	}
+	q := h.Quantiles(.5, .9, .99)
+	return [3]float64{q[0] * unit, q[1] * unit, q[2] * unit}
+}
+
+// mixOf returns the shares of prompts by PromptEdges.
+func mixOf(h *stats.Hist) []float64 {
+	out := make([]float64, len(PromptEdges)+1)
+	if h == nil {
+		return out
+	}
+	h.Each(func(low, width float64, count int64) {
+		k := 0
+		for k < len(PromptEdges) && low+width/2 > PromptEdges[k] {
+			k++
+		}
+		out[k] += float64(count) / float64(h.N())
+	})
+	return out
+}
+
+// poolRep is a pool in one replication.
+type poolRep struct {
+	windows []poolWindow
+	total   poolWindow
+	peakKV  float64
+	thermal bool
+}
+
+// sloRep is an objective in one replication.
+type sloRep struct {
+	phases     []counts
+	blame      [][stages + 2]int64
+	outlook    slo.Outlook
+	badMinutes int
+	hours      []float64 // burn rate over the last hour, at the end of each
+	alerts     []slo.Firing
+	good, bad  int64
+}
+
+func (r *recorder) sloRep(k int) sloRep {
+	l := &r.ledgers[k]
+	s := sloRep{phases: l.phases, blame: l.blame, badMinutes: l.minutes.BadMinutes(r.plan.exp.SLOs[k].Target)}
+	s.good, s.bad = l.minutes.Totals()
+	o := r.plan.exp.SLOs[k]
+	s.outlook = slo.Look(l.minutes, r.plan.budget(k, s.good+s.bad), o.Window, o.Spent, slo.Forecast{Repeat: r.plan.needs() == ""})
+	history := r.plan.history[k]
+	burn := slo.NewBurn(l.minutes, o.Target, func(d clock.Duration) float64 {
+		if n := history[d/clock.Minute]; !math.IsNaN(n) {
+			return n
+		}
+		return float64(s.good+s.bad) / r.plan.exp.Duration.Seconds() * d.Seconds()
+	})
+	s.alerts = burn.Alerts(slo.StandardPairs)
+	for m := 59; m < burn.Minutes(); m += 60 {
+		rate, _ := burn.Rate(m, clock.Hour)
+		s.hours = append(s.hours, rate)
+	}
+	return s
+}
+
+// windowEvents returns the events that an objective's window holds: in closed
+// form, or the measured rate carried on where there is none.
+func (p *plan) windowEvents(k int, measured int64) float64 {
+	if n := p.windowN[k]; !math.IsNaN(n) {
+		return n
+	}
+	return float64(measured) / p.exp.Duration.Seconds() * p.exp.SLOs[k].Window.Seconds()
+}
+
+// budget returns the bad events that an objective allows in its window.
+func (p *plan) budget(k int, measured int64) float64 {
+	return (1 - p.exp.SLOs[k].Target) * p.windowEvents(k, measured)
+}
+
+// needs says what a projection to the end of the window lacks; "" when a whole
+// day lies in the last phase.
+func (p *plan) needs() string {
+	last := p.phases[len(p.phases)-1]
+	if last.to.Sub(last.from) >= clock.Day {
+		return ""
+	}
+	return "needs duration ≥ " + (clock.Duration(last.from) + clock.Day).String() + ": a whole day in the last phase"
+}
+
+var _ engine.Replica = (*engine.VLLM)(nil)

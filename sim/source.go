@@ -1,0 +1,87 @@
+package sim
+
+import (
+	"slosim/sim/clock"
+	"slosim/sim/rng"
+	"slosim/workloads"
+)
+
+// source is one class's clients within a replication: what they send when, and
+// what they hold back.
+type source struct {
+	class    int32
+	shaper   *workloads.Shaper
+	arrivals *workloads.Arrivals    // open loop
+	trace    *workloads.TraceReader // replay
+	offset   clock.Time             // of the trace's start
+	until    clock.Time             // nothing is sent from here on
+	next     workloads.Request      // the announced arrival; Send is its time
+	sent     int64                  // closed loop: requests so far
+
+	inFlight int
+	backlog  []workloads.Request // arrivals behind a client-side cap, first come first served
+	held     int                 // of backlog: already sent
+	thinking bool
+	think    workloads.Lengths
+	thinks   rng.Source
+}
+
+// newSource returns the clients of a class. The caller announces the first
+// arrival with advance.
+func (p *plan) newSource(class int, seed uint64, from, until clock.Time) (*source, error) {
+	c := &p.exp.Traffic[class]
+	s := &source{class: int32(class), until: until}
+	var err error
+	if s.shaper, err = workloads.NewShaper(c, p.exp.Changes, seed); err != nil {
+		return nil, err
+	}
+	switch {
+	case c.Trace != nil:
+		s.offset = from
+		if s.trace, err = workloads.OpenTrace(*c.Trace); err != nil {
+			return nil, err
+		}
+	case c.Client.Users > 0:
+		if s.thinking = c.Client.Think.Kind != ""; s.thinking {
+			if s.think, err = c.Client.Think.Compile(); err != nil {
+				return nil, err
+			}
+		}
+		s.thinks = rng.New(seed, rng.Think, c.Stream)
+	default:
+		in := workloads.NewIntensity(c, p.exp.Changes, p.exp.Start)
+		s.arrivals = workloads.NewArrivals(c, in, seed, from, until)
+	}
+	return s, nil
+}
+
+// advance draws the next arrival; its Send is clock.Never when there is none.
+func (s *source) advance() error {
+	s.next.Send = clock.Never
+	s.next.Class = s.class
+	switch {
+	case s.trace != nil:
+		row, err := s.trace.Next()
+		if err != nil {
+			return err
+		}
+		if at := s.offset.Add(row.Arrival); row.OK && at < s.until {
+			s.shaper.Replay(row, at, &s.next)
+			s.next.Send = at
+		}
+	case s.arrivals != nil:
+		if at, i, ok := s.arrivals.Next(); ok {
+			s.shaper.Shape(i, at, &s.next)
+			s.next.Send = at
+		}
+	}
+	return nil
+}
+
+// thinkTime draws how long a user waits after its request number i.
+func (s *source) thinkTime(i int64) clock.Duration {
+	if !s.thinking {
+		return 0
+	}
+	return clock.FromSeconds(max(0, s.think.Quantile(s.thinks.Float64(i))))
+}
