@@ -45,7 +45,8 @@ type Load struct {
 type Spent struct {
 	models.Cost                // of all finished steps
 	Steps       int64          // finished steps
-	Busy        clock.Duration // time with a step running, up to the last boundary
+	Busy        clock.Duration // time with a step running, up to Until
+	Until       clock.Time     // the last boundary while a step runs, else the time asked for
 }
 
 // Replica is one serving engine. Times given to it never decrease; at equal

@@ -46,10 +46,10 @@ type VLLM struct {
 	run stretch
 	bin int
 
-	spent    Spent
-	minFree  int32
-	others   int64 // KV tokens of rows that run but do not decode
-	out      []Event
+	spent   Spent
+	minFree int32
+	others  int64 // KV tokens of rows that run but do not decode
+	out     []Event
 }
 
 // step is one scheduled step.
@@ -148,7 +148,12 @@ func (v *VLLM) Load(now clock.Time) Load {
 // Spent implements Replica.
 func (v *VLLM) Spent(now clock.Time) Spent {
 	v.advance(now)
-	return v.spent
+	s := v.spent
+	s.Until = now
+	if v.steps > 0 {
+		s.Until = v.run.at(v.run.n)
+	}
+	return s
 }
 
 // advance processes everything that happens inside the replica up to now. At

@@ -5,5 +5,9 @@
 // The step time is a sum over the operations of a layer, times the layers, plus
 // the LM head, the collectives and the host (docs/model.md holds every equation
 // with its source and limits). It leaves out what happens between steps:
-// queueing, batching and block allocation are the engine's.
+// queueing, batching and block allocation are the engine's. Models are dense
+// with grouped or multi-head attention, on one NVLink domain of up to 8 GPUs.
+//
+// A Deployment leads to all of it: Memory for the KV pool, NewStepper for the
+// step time, NewHeat for the clock, Figures for where the numbers come from.
 package models

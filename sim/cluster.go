@@ -75,7 +75,7 @@ func newCluster(p *plan, seed uint64, covered *atomic.Int64) (*cluster, error) {
 		spec := &p.exp.Pools[k]
 		c.pools = append(c.pools, pool{first: int32(len(c.replicas)), router: newRouter(spec.Router), views: make([]View, spec.Replicas)})
 		for range spec.Replicas {
-			c.replicas = append(c.replicas, p.newReplica(k))
+			c.replicas = append(c.replicas, p.replica(k))
 		}
 	}
 	c.loop = kernel.NewLoop(len(c.replicas), start)

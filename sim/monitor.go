@@ -47,8 +47,9 @@ func newMonitor(c *cluster) *monitor {
 		pm := poolMonitor{thermal: spec.Thermal.Enabled, windows: make([]poolWindow, c.plan.windows), spent: make([]engine.Spent, spec.Replicas)}
 		if pm.thermal {
 			pm.heat = models.NewHeat(spec.Deployment, spec.Thermal.AmbientC)
-			for range spec.Replicas {
+			for i := range spec.Replicas {
 				pm.states = append(pm.states, pm.heat.Start())
+				pm.spent[i].Until = clock.Time(-c.plan.exp.Warmup)
 			}
 		}
 		m.pools = append(m.pools, pm)
@@ -89,7 +90,10 @@ func (m *monitor) look(now clock.Time, k int) {
 		if pm.thermal {
 			s := &pm.states[i]
 			bin := s.Bin
-			pm.heat.Tick(s, work, monitorInterval)
+			// Work is known up to the last step boundary: so is the time it took.
+			if d := spent.Until.Sub(pm.spent[i].Until); d > 0 {
+				pm.heat.Tick(s, work, d)
+			}
 			if s.Bin != bin {
 				replica.SetClock(now, s.Bin)
 				if at, ok := replica.Next(); ok {

@@ -39,10 +39,11 @@ type plan struct {
 	coolDown clock.Duration
 	poolOf   []int32 // class → pool
 	models   []models.StepModel
-	goals    []goals           // per group
-	skips    []map[string]bool // per objective
-	windowN  []float64         // per objective: events its window holds; NaN without a closed form
-	history  [][]float64       // per objective: events in the m minutes before t = 0
+	replica  func(pool int) engine.Replica // makes an idle replica
+	goals    []goals                       // per group
+	skips    []map[string]bool             // per objective
+	windowN  []float64                     // per objective: events its window holds; NaN without a closed form
+	history  [][]float64                   // per objective: events in the m minutes before t = 0
 }
 
 // phaseSpan is one phase: sends in [from, to).
@@ -63,6 +64,7 @@ type goals struct{ ttft, tpot, e2e, availability []int32 }
 
 func newPlan(e Experiment) (*plan, error) {
 	p := &plan{exp: e, phases: phasesOf(e)}
+	p.replica = p.newReplica
 	if err := p.addPools(); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,144 @@
+package models
+
+import (
+	"math"
+
+	"slosim/sim/clock"
+)
+
+// Heat is the power, clock and temperature model of one GPU of a deployment.
+// All GPUs of a replica do the same work, so one HeatState stands for them.
+//
+// Power is idle + memory·u_mem + compute·u_cmp^e·(f/f_max)³, where u_mem is the
+// HBM rate and u_cmp the tensor-core rate, each as a share of its peak, the
+// latter of the peak at the present clock f. The clock is the highest that
+// keeps power under a cap. Temperature follows power with one time constant.
+type Heat struct {
+	IdleW, MemoryW, ComputeW float64
+	ComputeExponent          float64 // e, 0–1
+	CapW                     float64 // power limit of the GPU (TDP)
+	AmbientC                 float64 // inlet air
+	ResistanceCPerW          float64 // inlet air to sensor
+	TimeConstantS            float64
+	MaxTempC                 float64 // a thermal slowdown starts here
+	HysteresisC              float64 // and ends this far below
+	MinBin, MaxBin           int     // clock bins
+}
+
+// HeatState is one GPU's state; Start makes the first one.
+type HeatState struct {
+	TempC  float64
+	PowerW float64 // over the last tick
+	Bin    int     // clock bin from now on
+	Slowed bool    // a thermal slowdown is on
+}
+
+// NewHeat returns the model of d's GPU with this inlet temperature. The
+// catalogue's power figures are scaled by TDP, thermal resistance inversely: the
+// heat sink suits the GPU.
+func NewHeat(d Deployment, ambientC float64) Heat {
+	g, p := d.GPU, d.GPU.Common.Power
+	scale := g.TDPW / p.ReferenceTDPW
+	return Heat{
+		IdleW:           p.IdleW * scale,
+		MemoryW:         p.MemoryW * scale,
+		ComputeW:        p.ComputeW * scale,
+		ComputeExponent: p.ComputeExponent,
+		CapW:            g.TDPW,
+		AmbientC:        ambientC,
+		ResistanceCPerW: p.ResistanceCPerW / scale,
+		TimeConstantS:   p.TimeConstantS,
+		MaxTempC:        g.MaxTempC,
+		HysteresisC:     p.HysteresisC,
+		MinBin:          g.MinClockMHz / ClockStepMHz,
+		MaxBin:          g.maxBin(),
+	}
+}
+
+// Start returns the state of a GPU that has idled for long, at maximum clock.
+func (h *Heat) Start() HeatState {
+	return HeatState{TempC: h.SteadyTempC(h.IdleW), PowerW: h.IdleW, Bin: h.MaxBin}
+}
+
+// SteadyTempC returns the temperature at which a constant power settles.
+func (h *Heat) SteadyTempC(powerW float64) float64 { return h.AmbientC + h.ResistanceCPerW*powerW }
+
+// Tick carries s over dt, during which the GPU did this work at s.Bin, and sets
+// the clock for the next tick. Only work's Compute and Memory are read.
+//
+// Lowering assumes that the work's rate stays, raising that u_cmp stays and
+// u_mem grows with the clock. Power can exceed neither, whatever binds the work:
+// so one tick after a jump of steady work it is under the cap and stays there,
+// and the clock then only rises until it settles.
+func (h *Heat) Tick(s *HeatState, work Cost, dt clock.Duration) {
+	if dt <= 0 {
+		return
+	}
+	dtPs := float64(dt) * 1000
+	f := float64(s.Bin) / float64(h.MaxBin)
+	memoryW := h.MemoryW * min(1, float64(work.Memory)/dtPs)
+	computeW := h.ComputeW * power(min(1, float64(work.Compute)/(dtPs*f)), h.ComputeExponent) // at maximum clock
+	s.PowerW = h.IdleW + memoryW + computeW*f*f*f
+
+	steadyC := h.SteadyTempC(s.PowerW)
+	s.TempC = steadyC + (s.TempC-steadyC)*math.Exp(-dt.Seconds()/h.TimeConstantS)
+	s.Slowed = s.TempC >= h.MaxTempC || s.Slowed && s.TempC > h.MaxTempC-h.HysteresisC
+
+	roomW := h.capW(s.Slowed) - h.IdleW
+	if s.PowerW > roomW+h.IdleW {
+		s.Bin = h.lower(s.Bin, (roomW-memoryW)/(computeW*f*f*f))
+	} else {
+		s.Bin = h.raise(s.Bin, roomW, memoryW, computeW)
+	}
+}
+
+// capW returns the power limit. During a slowdown it is the power that settles
+// in the middle of the hysteresis band, so constant work ends in a steady state
+// inside the band instead of cycling between its edges.
+func (h *Heat) capW(slowed bool) float64 {
+	if !slowed {
+		return h.CapW
+	}
+	holdC := h.MaxTempC - h.HysteresisC/2
+	return min(h.CapW, (holdC-h.AmbientC)/h.ResistanceCPerW)
+}
+
+// lower returns the highest bin below bin at which compute power falls to this
+// share. Work of a constant rate has u_cmp ∝ 1/f, so its power is ∝ f^(3−e).
+func (h *Heat) lower(bin int, share float64) int {
+	if !(share > 0) {
+		return h.MinBin
+	}
+	f := math.Pow(share, 1/(3-h.ComputeExponent))
+	return max(h.MinBin, min(bin-1, int(f*float64(bin))))
+}
+
+// power returns u^e; the exponents of the catalogue are quick.
+func power(u, e float64) float64 {
+	switch e {
+	case 1:
+		return u
+	case 0.5:
+		return math.Sqrt(u)
+	}
+	return math.Pow(u, e)
+}
+
+// maxRaiseBins bounds how far the clock rises in one tick.
+const maxRaiseBins = 8
+
+// raise returns the highest bin, up to maxRaiseBins above, at which memory power
+// that grows with the clock and compute power that grows with its cube stay
+// within roomW.
+func (h *Heat) raise(bin int, roomW, memoryW, computeW float64) int {
+	top := min(h.MaxBin, bin+maxRaiseBins)
+	perBin := memoryW / float64(bin)
+	for bin < top {
+		f := float64(bin+1) / float64(h.MaxBin)
+		if perBin*float64(bin+1)+computeW*f*f*f > roomW {
+			break
+		}
+		bin++
+	}
+	return bin
+}

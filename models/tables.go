@@ -1,0 +1,184 @@
+package models
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// row is everything of a step that one token count decides, in picoseconds. A
+// decode-only step of n sequences needs the row of n alone: half a cache line.
+type row struct {
+	gemmPs, commPs, smallPs int64 // all layers, for that many tokens
+	headPs                  int64 // LM head on that many sequences
+}
+
+// table holds the rows at one clock bin: row 0 costs nothing, then one row per
+// CUDA-graph size, then one per eagerStride tokens above the largest graph.
+// Between those the costs are interpolated: they are smooth there, and a small
+// table stays in cache.
+type table struct {
+	pairPs   float64 // prefill attention per (query, key) pair, all layers
+	rows     []row
+	graphMax int32 // largest graph size
+	eager    int32 // index of the first eager row, which is for graphMax tokens
+}
+
+const (
+	eagerShift  = 3
+	eagerStride = 1 << eagerShift
+)
+
+// graphSizes are the token counts that vLLM captures CUDA graphs for; a step of
+// fewer tokens is padded up to the next.
+var graphSizes = func() []int32 {
+	sizes := []int32{1, 2, 4}
+	for n := int32(8); n < 256; n += 8 {
+		sizes = append(sizes, n)
+	}
+	for n := int32(256); n <= 512; n += 16 {
+		sizes = append(sizes, n)
+	}
+	return sizes
+}()
+
+// graphIndex maps a token count to the row of its padded size.
+var graphIndex = func() (index [513]uint8) {
+	i := 0
+	for n := range int32(len(index)) {
+		if n > 0 && (i == 0 || n > graphSizes[i-1]) {
+			i++
+		}
+		index[n] = uint8(i)
+	}
+	return index
+}()
+
+// at returns the row of n tokens or sequences.
+func (t *table) at(n int32) row {
+	if n <= t.graphMax {
+		return t.rows[graphIndex[n]]
+	}
+	return t.eagerRow(n - t.graphMax)
+}
+
+// eagerRow returns the row of above tokens more than graphMax.
+func (t *table) eagerRow(above int32) row {
+	i := t.eager + above>>eagerShift
+	lo, hi := &t.rows[i], &t.rows[i+1]
+	share := int64(above & (eagerStride - 1))
+	between := func(lo, hi int64) int64 { return lo + (hi-lo)*share>>eagerShift }
+	return row{
+		gemmPs:  between(lo.gemmPs, hi.gemmPs),
+		commPs:  between(lo.commPs, hi.commPs),
+		smallPs: between(lo.smallPs, hi.smallPs),
+		headPs:  between(lo.headPs, hi.headPs),
+	}
+}
+
+// tables are a deployment's tables, one per clock bin, built when first used.
+type tables struct {
+	rank      rank
+	maxTokens int32
+	maxBin    int
+
+	building sync.Mutex
+	bins     []atomic.Pointer[table]
+}
+
+// build makes the table of a bin, unless another goroutine just did. It panics
+// on a bin above the GPU's maximum clock: the caller's clock is broken.
+func (ts *tables) build(bin int) *table {
+	ts.building.Lock()
+	defer ts.building.Unlock()
+	if t := ts.bins[bin].Load(); t != nil {
+		return t
+	}
+	t := newTable(&ts.rank, ts.maxTokens, ts.kappa(bin))
+	ts.bins[bin].Store(t)
+	return t
+}
+
+// kappa returns the share of the kernel tables' compute speed that is reached:
+// fixed without a thermal model (bin 0), else proportional to the SM clock.
+func (ts *tables) kappa(bin int) float64 {
+	c := &ts.rank.common
+	if bin == 0 {
+		return c.KappaFixed
+	}
+	return c.KappaMaxClock * float64(bin) / float64(ts.maxBin)
+}
+
+func newTable(r *rank, maxTokens int32, kappa float64) *table {
+	t := &table{
+		pairPs: r.layers * r.attention.pairS / kappa * 1e12,
+		rows:   make([]row, 1, len(graphSizes)+int(maxTokens)/eagerStride+3),
+	}
+	for _, n := range graphSizes {
+		if n > min(maxTokens, r.common.GraphMaxTokens) {
+			break
+		}
+		t.graphMax = n
+		t.rows = append(t.rows, r.row(n, kappa, 0))
+	}
+	t.eager = int32(len(t.rows))
+	floorS := r.layers * r.common.EagerLayerUs * 1e-6
+	for n := t.graphMax; n <= maxTokens+eagerStride; n += eagerStride {
+		t.rows = append(t.rows, r.row(n, kappa, floorS))
+	}
+	return t
+}
+
+// row computes the costs of n tokens. Launches of an eager step take at least
+// floorS; what the kernels leave of it counts as small.
+func (r *rank) row(n int32, kappa, floorS float64) row {
+	m := float64(n)
+	gemmS, commS, smallS := r.linearSeconds(m, kappa), r.commSeconds(m), r.smallSeconds(m)
+	smallS += max(0, floorS-gemmS-commS-smallS)
+	return row{
+		gemmPs:  picoseconds(gemmS),
+		commPs:  picoseconds(commS),
+		smallPs: picoseconds(smallS),
+		headPs:  picoseconds(r.headSeconds(m, kappa)),
+	}
+}
+
+// maxShared bounds how many deployments keep their tables; the oldest goes first.
+const maxShared = 16
+
+var shared struct {
+	sync.Mutex
+	byKey map[string]*tables
+	order []string
+}
+
+// sharedTables returns the tables of d, the same for every equal deployment.
+// The key leaves out what the tables do not depend on.
+func sharedTables(d Deployment, r rank) *tables {
+	d.LLM.Name, d.LLM.Source, d.LLM.MaxModelLen = "", "", 0
+	d.GPU.Name, d.GPU.Sources, d.GPU.Common.Sources = "", nil, nil
+	d.Host, d.MemoryUtilization, d.OverheadGiB = Host{}, 0, 0
+	key := fmt.Sprintf("%+v", d)
+
+	shared.Lock()
+	defer shared.Unlock()
+	if ts := shared.byKey[key]; ts != nil {
+		return ts
+	}
+	ts := &tables{
+		rank:      r,
+		maxTokens: d.MaxBatchedTokens,
+		maxBin:    d.GPU.maxBin(),
+		bins:      make([]atomic.Pointer[table], d.GPU.maxBin()+1),
+	}
+	if len(shared.order) == maxShared {
+		delete(shared.byKey, shared.order[0])
+		shared.order = shared.order[1:]
+	}
+	if shared.byKey == nil {
+		shared.byKey = make(map[string]*tables)
+	}
+	shared.byKey[key] = ts
+	shared.order = append(shared.order, key)
+	return ts
+}
