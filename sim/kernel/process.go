@@ -27,11 +27,12 @@ type Process struct {
 	host   *host
 	number int
 	proc   simgo.Process
-	wakeup *wakeup
-	done   bool
+	wakeup wakeup
+	asleep bool
 }
 
-// wakeup is a one-shot event for one waiting process.
+// wakeup is the event that one sleeping process waits for; each sleep uses it
+// anew.
 type wakeup struct {
 	processed, aborted bool
 	onFire, onAbort    simgo.Handler
@@ -55,7 +56,6 @@ func (l *Loop) Go(name string, body func(p *Process)) {
 	p.proc = h.sim.Process(func(proc simgo.Process) {
 		p.proc = proc
 		defer func() {
-			p.done = true
 			if r := recover(); r != nil {
 				h.err = fmt.Errorf("process %q at %s: %v", name, clock.Duration(l.now), r)
 			}
@@ -73,26 +73,28 @@ func (p *Process) Now() clock.Time { return p.host.loop.now }
 func (p *Process) Sleep(d clock.Duration) {
 	h := p.host
 	h.loop.At(h.loop.now.Add(d), wakeProcess, int64(p.number))
-	p.wakeup = &wakeup{}
-	p.proc.Wait(p.wakeup)
+	p.wakeup = wakeup{}
+	p.asleep = true
+	p.proc.Wait(&p.wakeup)
 }
 
 // wake resumes a process until it sleeps again or ends.
 func (h *host) wake(number int) {
-	w := h.processes[number].wakeup
-	w.processed = true
-	w.onFire(nil)
+	p := h.processes[number]
+	p.asleep = false
+	p.wakeup.processed = true
+	p.wakeup.onFire(nil)
 	h.sim.Run() // a process that ended has triggered its own event
 }
 
 // stop unwinds every process that still sleeps.
 func (h *host) stop() {
 	for _, p := range h.processes {
-		if p.done || p.wakeup == nil || p.wakeup.processed || p.wakeup.aborted {
-			continue
+		if p.asleep {
+			p.asleep = false
+			p.wakeup.aborted = true
+			p.wakeup.onAbort(nil)
 		}
-		p.wakeup.aborted = true
-		p.wakeup.onAbort(nil)
 	}
 	h.processes = nil
 }
