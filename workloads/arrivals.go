@@ -85,19 +85,46 @@ func NewShaper(c *Class, changes []Change, seed uint64) (*Shaper, error) {
 	return s, nil
 }
 
-// Shape fills in cohort and lengths of request i, sent at t. A request that two
-// changes claim belongs to the later one. The lengths of a cohort use the same
-// draws as the class's own, so a moved request keeps its rank.
+// Shape fills in cohort and lengths of request i, sent at t. The lengths of a
+// cohort use the same draws as the class's own, so a moved request keeps its
+// rank.
 func (s *Shaper) Shape(i int64, t clock.Time, r *Request) {
 	p := &s.base
-	r.Cohort = 0
-	for k := range s.cohorts {
-		c := &s.cohorts[k]
-		if share := c.change.Share * c.change.progress(t); share > 0 && c.join.Float64(i) < share {
-			r.Cohort, p = c.id, &c.pair
-		}
+	if k := s.Join(i, t, r); k >= 0 {
+		p = &s.cohorts[k].pair
 	}
-	r.Index = i
 	r.Prompt = p.prompt.At(s.prompts.Float64(i))
 	r.Output = p.output.At(s.outputs.Float64(i))
+}
+
+// Join fills in index and cohort of request i, sent at t, and returns the
+// cohort's number, −1 for none. A request that two changes claim belongs to the
+// later one.
+func (s *Shaper) Join(i int64, t clock.Time, r *Request) int {
+	r.Index, r.Cohort = i, 0
+	for k := len(s.cohorts) - 1; k >= 0; k-- {
+		c := &s.cohorts[k]
+		if share := c.change.Share * c.change.Progress(t); share > 0 && c.join.Float64(i) < share {
+			r.Cohort = c.id
+			return k
+		}
+	}
+	return -1
+}
+
+// Replay is Shape for a row of a trace: its lengths stand, unless it joins a
+// cohort that has lengths of its own.
+func (s *Shaper) Replay(row Row, t clock.Time, r *Request) {
+	r.Prompt, r.Output = row.Prompt, row.Output
+	k := s.Join(row.Index, t, r)
+	if k < 0 {
+		return
+	}
+	c := &s.cohorts[k]
+	if c.change.Prompt != nil {
+		r.Prompt = c.pair.prompt.At(s.prompts.Float64(row.Index))
+	}
+	if c.change.Output != nil {
+		r.Output = c.pair.output.At(s.outputs.Float64(row.Index))
+	}
 }

@@ -17,14 +17,14 @@ const cellLength = 5 * clock.Minute
 type Intensity struct {
 	rate    Rate
 	start   clock.Duration // t = 0 from Monday 00:00
-	changes []Change       // of this class, with a RateFactor
+	changes []Change       // of this class
 }
 
 // NewIntensity returns the intensity of a class under the changes that name it.
 func NewIntensity(c *Class, changes []Change, start clock.Duration) Intensity {
 	in := Intensity{rate: c.Rate, start: start}
 	for _, ch := range changes {
-		if ch.Class == c.Name && ch.RateFactor != 1 && ch.RateFactor > 0 {
+		if ch.Class == c.Name {
 			in.changes = append(in.changes, ch)
 		}
 	}
@@ -45,7 +45,10 @@ func (in *Intensity) At(t clock.Time) float64 {
 		}
 	}
 	for i := range in.changes {
-		r *= 1 + (in.changes[i].RateFactor-1)*in.changes[i].progress(t)
+		if f := in.changes[i].RateFactor; f == 1 || f == 0 {
+			continue
+		}
+		r *= 1 + (in.changes[i].RateFactor-1)*in.changes[i].Progress(t)
 	}
 	return r
 }
@@ -58,8 +61,8 @@ func (b *Burst) covers(t clock.Time) bool {
 	return d >= 0 && d < b.Length
 }
 
-// progress returns how much of the change is in force at t, from 0 to 1.
-func (c *Change) progress(t clock.Time) float64 {
+// Progress returns how much of the change is in force at t, from 0 to 1.
+func (c *Change) Progress(t clock.Time) float64 {
 	switch d := clock.Duration(t) - c.At; {
 	case d < 0:
 		return 0
@@ -116,22 +119,29 @@ var gauss = [5][2]float64{
 	{0.953089922969332, 0.1184634425280945},
 }
 
-// piece returns the integral of the rate over one smooth piece.
-func (in *Intensity) piece(from, to clock.Time) float64 {
+// integrate applies the rule to one smooth piece.
+func integrate(f func(t clock.Time) float64, from, to clock.Time) float64 {
 	width := to.Sub(from)
 	sum := 0.0
 	for _, g := range gauss {
-		sum += g[1] * in.At(from+clock.Time(g[0]*float64(width)))
+		sum += g[1] * f(from+clock.Time(g[0]*float64(width)))
 	}
 	return sum * width.Seconds()
 }
 
 // Expected returns the expected number of arrivals in [from, to).
 func (in *Intensity) Expected(from, to clock.Time) float64 {
+	return in.ExpectedOf(from, to, func(clock.Time) float64 { return 1 })
+}
+
+// ExpectedOf returns the expected number of those arrivals in [from, to) that
+// belong to a share of the traffic which may vary with time, smoothly between
+// the class's changes.
+func (in *Intensity) ExpectedOf(from, to clock.Time, share func(t clock.Time) float64) float64 {
 	edges := in.cells(from, to)
 	sum := 0.0
 	for i := 1; i < len(edges); i++ {
-		sum += in.piece(edges[i-1], edges[i])
+		sum += integrate(func(t clock.Time) float64 { return in.At(t) * share(t) }, edges[i-1], edges[i])
 	}
 	return sum
 }
@@ -160,7 +170,7 @@ func NewCurve(in *Intensity, from, to clock.Time) *Curve {
 	c := &Curve{t0: edges, sum: make([]float64, len(edges))}
 	for i := 1; i < len(edges); i++ {
 		a, b := edges[i-1], edges[i]
-		d := in.piece(a, b)
+		d := integrate(in.At, a, b)
 		width := b.Sub(a).Seconds()
 		r0, r1 := in.At(a)*width, in.At(b-1)*width
 		c.c1 = append(c.c1, r0)

@@ -75,7 +75,7 @@ type Change struct {
 	Ramp  clock.Duration
 	Share float64 // of the class's requests that join the cohort, 0..1
 
-	RateFactor float64 // of the whole class's rate, reached at the end of the ramp; 1 = unchanged
+	RateFactor float64 // of the whole class's rate, reached at the end of the ramp; 1 or 0 = unchanged
 	Prompt     *Dist   // of the cohort; nil = unchanged
 	Output     *Dist
 }

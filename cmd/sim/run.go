@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"slosim/experiments"
+	"slosim/internal/config"
+	"slosim/internal/report"
+	"slosim/sim"
+)
+
+// runFlags are the flags of sim run.
+type runFlags struct {
+	sets    []string
+	out     string
+	gate    string
+	quiet   bool
+	workers int
+}
+
+func newRun() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run FILE",
+		Short: "Run an experiment: verdict, report.html, summary.json, time series",
+		Long: `Run an experiment and print its verdict. The report goes to out/NAME/.
+
+With --gate block the exit status is 1 if an SLO is MISSED, with --gate warn
+also if one is UNDECIDED. Gate with the built binary: "go run" turns every
+failure into status 1.`,
+		Example: "  sim run experiments/prompt-growth.toml\n  sim run prompt-growth --set pool.main.replicas=8 --out out/eight",
+		Args:    oneFile(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runExperiment(cmd.Context(), args[0], f, cmd.OutOrStdout())
+		},
+	}
+	setFlag(cmd, &f.sets)
+	cmd.Flags().StringVar(&f.out, "out", "", "folder for the report (default out/NAME)")
+	cmd.Flags().StringVar(&f.gate, "gate", "none", "which verdict makes the exit status 1: none, block or warn")
+	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print one line instead of the summary, and no progress")
+	cmd.Flags().IntVar(&f.workers, "workers", 0, "replications side by side (default: one per core)")
+	return cmd
+}
+
+// runExperiment loads, simulates and reports.
+func runExperiment(ctx context.Context, file string, f runFlags, stdout io.Writer) error {
+	if err := checkFlags(f); err != nil {
+		return &exit{exitInput, err}
+	}
+	e, p, err := experiments.Load(file, f.sets...)
+	if err != nil {
+		return &exit{exitInput, err}
+	}
+	if f.out == "" {
+		f.out = filepath.Join("out", e.Name)
+	}
+	if err := report.CheckDir(f.out); err != nil {
+		return &exit{exitInput, err}
+	}
+	replay := []string{"run", file}
+	for _, s := range f.sets {
+		replay = append(replay, "--set", s)
+	}
+	meta := report.Meta{Version: versionText(), Command: commandLine(replay), Provenance: &p}
+
+	result, err := simulate(ctx, e, f)
+	interrupted := errors.Is(err, context.Canceled)
+	switch {
+	case interrupted && result == nil:
+		return &exit{exitInterrupted, errors.New("interrupted before anything was counted; nothing is written")}
+	case err != nil && !interrupted:
+		return &exit{failure(err), fmt.Errorf("%w\n  replay: %s", err, meta.Command)}
+	}
+	// Files first: a closed pipe (sim run ... | head) ends the program.
+	written := report.Write(f.out, result, meta)
+	if !f.quiet {
+		report.Terminal(stdout, result, meta)
+	}
+	if written != nil {
+		return &exit{exitInternal, written}
+	}
+	page := filepath.Join(f.out, "report.html")
+	if f.quiet {
+		fmt.Fprintf(stdout, "%s  %s  %s\n", result.Verdict.Status, e.Name, page)
+	} else {
+		fmt.Fprintf(stdout, "\nReport: %s\n", page)
+	}
+	switch {
+	case interrupted:
+		return &exit{code: exitInterrupted}
+	case gated(f.gate, result):
+		return &exit{code: exitGate}
+	}
+	return nil
+}
+
+func checkFlags(f runFlags) error {
+	switch f.gate {
+	case "none", "block", "warn":
+	default:
+		return fmt.Errorf("--gate %s is not known%s", f.gate, choices(f.gate, []string{"none", "block", "warn"}, "none, block, warn"))
+	}
+	if f.workers < 0 {
+		return fmt.Errorf("--workers %d is negative\n  allowed: 0 (one per core) or more", f.workers)
+	}
+	return nil
+}
+
+// simulate runs the experiment with a progress line.
+func simulate(ctx context.Context, e sim.Experiment, f runFlags) (*sim.Result, error) {
+	options := sim.Options{Workers: f.workers}
+	if !f.quiet {
+		progress := report.NewProgress(os.Stderr)
+		defer progress.Done()
+		options.Progress = progress.Update
+	}
+	return sim.Run(ctx, e, options)
+}
+
+// failure returns the exit status of a run that failed.
+func failure(err error) int {
+	if config.IsInput(err) {
+		return exitInput
+	}
+	return exitInternal
+}
+
+// gated tells whether the result reaches the gate.
+func gated(gate string, r *sim.Result) bool {
+	for _, o := range r.SLOs {
+		if gate != "none" && o.Status == sim.Missed || gate == "warn" && o.Status == sim.Undecided {
+			return true
+		}
+	}
+	return false
+}

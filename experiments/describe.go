@@ -1,0 +1,132 @@
+package experiments
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"slosim/internal/config"
+	"slosim/sim"
+	"slosim/sim/slo"
+	"slosim/workloads"
+)
+
+// Info is what a shipped experiment is about.
+type Info struct{ Name, Title, Question string }
+
+// List returns the shipped experiments in alphabetical order.
+func List() ([]Info, error) {
+	var list []Info
+	for _, name := range Names() {
+		text, err := Shipped(name)
+		if err != nil {
+			return nil, err
+		}
+		info := Info{Name: name}
+		if _, err := toml.Decode(text, &info); err != nil {
+			return nil, fmt.Errorf("shipped experiment %s: %w", name, err)
+		}
+		list = append(list, info)
+	}
+	return list, nil
+}
+
+// Describe writes a resolved experiment in a few lines, for sim check.
+func Describe(w io.Writer, e sim.Experiment, p config.Provenance) {
+	line := func(what, format string, args ...any) {
+		fmt.Fprintf(w, "  %-9s%s\n", what, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintf(w, "%s is valid\n", p.File)
+	line("run", "%s from %s, after %s of warm-up, %s, seed %d", config.SpanText(e.Duration), strings.Trim(config.WeekTime.Format(e.Start), `"`),
+		config.SpanText(e.Warmup), count(e.Replications, "replication"), e.Seed)
+	for _, pool := range e.Pools {
+		d, eng := pool.Deployment, pool.Engine
+		line("pool", "%s: %s of %s on %d x %s (%s), %d KV blocks = %d tokens each", pool.Name, count(pool.Replicas, "replica"),
+			d.LLM.Name, d.TP, d.GPU.Name, count(pool.GPUs(), "GPU"), eng.KVBlocks, int64(eng.KVBlocks-1)*int64(eng.BlockSize))
+	}
+	for _, c := range e.Traffic {
+		line("traffic", "%s", describeClass(c))
+	}
+	for _, c := range e.Changes {
+		line("change", "%s", describeChange(c))
+	}
+	for _, o := range e.SLOs {
+		line("slo", "%s", describeObjective(o))
+	}
+	line("hash", "%.16s", p.SHA256)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func describeClass(c workloads.Class) string {
+	switch {
+	case c.Trace != nil:
+		return fmt.Sprintf("%s: replays %s", c.Name, c.Trace.File)
+	case c.Client.Users > 0:
+		return fmt.Sprintf("%s: %s in a closed loop, prompts of %s, outputs of %s tokens", c.Name, count(c.Client.Users, "user"), describeDist(c.Prompt), describeDist(c.Output))
+	}
+	shape := c.Rate.Shape
+	for _, b := range c.Rate.Bursts {
+		shape += fmt.Sprintf(" with %gx for %s at %s", b.Factor, config.SpanText(b.Length), config.SpanText(b.At))
+		if b.Every > 0 {
+			shape += " and every " + config.SpanText(b.Every)
+		}
+	}
+	return fmt.Sprintf("%s: %s, %s, prompts of %s, outputs of %s tokens", c.Name, strings.Trim(config.Rate.Format(c.Rate.Mean), `"`),
+		shape, describeDist(c.Prompt), describeDist(c.Output))
+}
+
+func describeDist(d workloads.Dist) string {
+	switch d.Kind {
+	case "fixed":
+		return config.Tokens.Format(d.Mean)
+	case "lognormal":
+		return fmt.Sprintf("mean %s, p99 %s", config.Tokens.Format(d.Mean), config.Tokens.Format(d.P99))
+	case "uniform":
+		return fmt.Sprintf("%s to %s", config.Tokens.Format(d.Min), config.Tokens.Format(d.Max))
+	case "exponential":
+		return "mean " + config.Tokens.Format(d.Mean)
+	}
+	return d.Kind + " length"
+}
+
+func describeChange(c workloads.Change) string {
+	text := fmt.Sprintf("%s: at %s over %s", c.Name, config.SpanText(c.At), config.SpanText(c.Ramp))
+	if c.Share > 0 {
+		text += fmt.Sprintf(", %s of %s", strings.Trim(config.Share.Format(c.Share), `"`), c.Class)
+	}
+	if c.RateFactor != 1 {
+		text += fmt.Sprintf(", rate of %s x %.4g", c.Class, c.RateFactor)
+	}
+	if c.Prompt != nil {
+		text += ", prompts of " + describeDist(*c.Prompt)
+	}
+	if c.Output != nil {
+		text += ", outputs of " + describeDist(*c.Output)
+	}
+	return text
+}
+
+func describeObjective(o slo.Objective) string {
+	target := strings.Trim(config.Share.Format(o.Target), `"`)
+	text := fmt.Sprintf("%s: %s of %s ", o.Name, target, o.Class)
+	if o.Metric == slo.Availability {
+		text += "answered"
+	} else {
+		text += fmt.Sprintf("with %s <= %s", o.Metric, config.SpanText(o.Threshold))
+	}
+	if len(o.Only) > 0 {
+		text += ", only " + strings.Join(o.Only, ", ")
+	}
+	if len(o.Exclude) > 0 {
+		text += ", without " + strings.Join(o.Exclude, ", ")
+	}
+	return text + ", over " + config.SpanText(o.Window)
+}

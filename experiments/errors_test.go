@@ -1,0 +1,133 @@
+package experiments
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"slosim/internal/config"
+)
+
+// base is a small valid experiment that the cases below break.
+const base = `duration = "2h"
+
+[[pool]]
+name = "main"
+model = "llama-3.1-8b"
+gpu = "h100-sxm-80gb"
+
+[[traffic]]
+class = "chat"
+rate = "2/s"
+prompt = 500
+output = { dist = "exponential", mean = 100 }
+
+[[change]]
+name = "feature"
+class = "chat"
+at = "1h"
+ramp = "10m"
+share = "30%"
+prompt = 5000
+
+[[slo]]
+name = "chat TTFT"
+class = "chat"
+metric = "ttft"
+threshold = "2s"
+objective = "99%"
+`
+
+// breaks are the ways to break it: text to replace, or overrides.
+var breaks = []struct {
+	what     string
+	old, new string
+	sets     []string
+}{
+	{what: "an unknown key", old: `gpu = `, new: "replica = 2\ngpu = "},
+	{what: "a wrong unit", old: `"2/s"`, new: `"2s"`},
+	{what: "a rate without a unit", old: `"2/s"`, new: `2`},
+	{what: "a negative rate", old: `"2/s"`, new: `"-2/s"`},
+	{what: "several errors at once", old: `duration = "2h"`, new: "duration = 2\nwarmup = \"x\"\nseeds = 3"},
+	{what: "no pool", sets: []string{"pool=[]"}},
+	{what: "an unknown model", old: `llama-3.1-8b`, new: `llama-3.1-9b`},
+	{what: "an ambiguous model", old: `llama-3.1-8b`, new: `llama-3`},
+	{what: "an unknown GPU", old: `h100-sxm-80gb`, new: `h100-pcie`},
+	{what: "a model that does not fit", old: `llama-3.1-8b`, new: `llama-3.3-70b`},
+	{what: "a model that fits nowhere", sets: []string{"pool.main.model=llama-3.1-405b", "pool.main.gpu=a100"}},
+	{what: "a tensor parallelism that does not divide the model", sets: []string{"pool.main.tensor_parallel=3"}},
+	{what: "fp8 on a GPU without it", sets: []string{"pool.main.gpu=a100", "pool.main.weight_dtype=fp8"}},
+	{what: "max_model_len larger than the KV pool", old: `gpu = `, new: "engine = { max_model_len = 64000, kv_blocks = 2000 }\ngpu = "},
+	{what: "max_model_len beyond the checkpoint", sets: []string{"pool.main.engine.max_model_len=200K"}},
+	{what: "more sequences than tokens", sets: []string{"pool.main.engine.max_num_batched_tokens=128", "pool.main.engine.max_num_seqs=256"}},
+	{what: "host constants of the other scheduler", sets: []string{"pool.main.host.sync_fixed=1ms"}},
+	{what: "a pool for an unknown class", old: `gpu = `, new: "classes = [\"chta\"]\ngpu = "},
+	{what: "two pools for one class", old: "[[traffic]]", new: "classes = \"chat\"\n[[pool]]\nname = \"more\"\nmodel = \"llama-3.1-8b\"\ngpu = \"h100\"\nclasses = \"chat\"\n[[traffic]]"},
+	{what: "two pools for everything", old: "[[traffic]]", new: "[[pool]]\nname = \"more\"\nmodel = \"llama-3.1-8b\"\ngpu = \"h100\"\n[[traffic]]"},
+	{what: "a pool with nothing to serve", old: "[[traffic]]", new: "[[pool]]\nname = \"more\"\nmodel = \"llama-3.1-8b\"\ngpu = \"h100\"\nclasses = [\"chat\"]\n[[traffic]]"},
+	{what: "a class that no pool serves", old: "[[change]]", new: "[[traffic]]\nclass = \"code\"\nrate = \"1/s\"\nprompt = 1\noutput = 1\n[[change]]", sets: []string{"pool.main.classes=chat"}},
+	{what: "duplicate names", old: "[[change]]", new: "[[traffic]]\nclass = \"chat\"\nrate = \"1/s\"\nprompt = 1\noutput = 1\n[[change]]"},
+	{what: "a p99 that no lognormal has", old: `prompt = 500`, new: `prompt = { dist = "lognormal", mean = 500, p99 = 400 }`},
+	{what: "a distribution that is misspelt", old: `"exponential"`, new: `"exponental"`},
+	{what: "an empirical distribution that falls", old: `prompt = 500`, new: `prompt = { dist = "empirical", points = [[100, 0.5], [50, 1]] }`},
+	{what: "a range upside down", old: `prompt = 500`, new: `prompt = { dist = "uniform", min = 500, max = 100 }`},
+	{what: "bursts that overlap", old: `rate = "2/s"`, new: `rate = { mean = "2/s", bursts = [{ at = "10m", length = "10m", factor = 2 }, { at = "15m", length = "10m", factor = 2 }] }`},
+	{what: "peak without diurnal", old: `rate = "2/s"`, new: `rate = { mean = "2/s", peak = "14:00" }`},
+	{what: "users and a rate", old: `rate = "2/s"`, new: "rate = \"2/s\"\nusers = 5"},
+	{what: "a change for an unknown class", sets: []string{"change.feature.class=code"}},
+	{what: "a change after the end", sets: []string{"change.feature.at=3h"}},
+	{what: "a ramp beyond the end", sets: []string{"change.feature.ramp=2h"}},
+	{what: "a share of more than all", sets: []string{"change.feature.share=130%"}},
+	{what: "a share without percent sign", sets: []string{"change.feature.share=30"}},
+	{what: "a change that changes nothing", old: "share = \"30%\"\nprompt = 5000", new: ""},
+	{what: "changes that overlap", old: "[[slo]]", new: "[[change]]\nname = \"more\"\nclass = \"chat\"\nat = \"65m\"\nshare = \"80%\"\noutput = 10\n[[slo]]"},
+	{what: "an SLO on an unknown class", sets: []string{"slo.chat TTFT.class=code"}},
+	{what: "an SLO on an unknown cohort", sets: []string{"slo.chat TTFT.only=featrue"}},
+	{what: "an SLO of 100 %", sets: []string{"slo.chat TTFT.objective=100%"}},
+	{what: "an SLO as a number of percent", sets: []string{"slo.chat TTFT.objective=99"}},
+	{what: "a threshold for availability", sets: []string{"slo.chat TTFT.metric=availability"}},
+	{what: "a missing trace", old: "rate = \"2/s\"\nprompt = 500\noutput = { dist = \"exponential\", mean = 100 }", new: `trace = { file = "nowhere.csv", format = "azure" }`},
+	{what: "a trace with a broken line", old: "rate = \"2/s\"\nprompt = 500\noutput = { dist = \"exponential\", mean = 100 }", new: `trace = { file = "broken.csv", format = "csv", arrival = "ts", prompt = "in", output = "out", unit = "1ms" }`},
+	{what: "a trace without the columns", old: "rate = \"2/s\"\nprompt = 500\noutput = { dist = \"exponential\", mean = 100 }", new: `trace = { file = "trace.csv", format = "csv" }`},
+	{what: "a trace that is too short", old: "rate = \"2/s\"\nprompt = 500\noutput = { dist = \"exponential\", mean = 100 }", new: `trace = { file = "trace.csv", format = "csv", arrival = "ts", prompt = "in", output = "out", unit = "1ms" }`},
+	{what: "a trace and a rate", old: "prompt = 500\noutput = { dist = \"exponential\", mean = 100 }", new: `trace = { file = "azure.csv", format = "azure" }`},
+	{what: "not TOML", old: `duration = "2h"`, new: `duration = 2h`},
+	{what: "a --set for nothing", sets: []string{"pool.mian.replicas=8", "pool.main.replica=8", "duration"}},
+}
+
+// TestBadInput shows every error as a person sees it.
+func TestBadInput(t *testing.T) {
+	if err := os.WriteFile("testdata/case.toml", []byte(base), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove("testdata/case.toml")
+	if _, _, err := Load("testdata/case.toml"); err != nil {
+		t.Fatalf("the base is not valid: %v", err)
+	}
+	var b strings.Builder
+	for _, c := range breaks {
+		if !strings.Contains(base, c.old) {
+			t.Errorf("%s: nothing to replace", c.what)
+		}
+		text := strings.Replace(base, c.old, c.new, 1)
+		if err := os.WriteFile("testdata/case.toml", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := Load("testdata/case.toml", c.sets...)
+		switch {
+		case err == nil:
+			t.Errorf("%s: no error", c.what)
+			continue
+		case !config.IsInput(err):
+			t.Errorf("%s: %v is no error of the input", c.what, err)
+		}
+		fmt.Fprintf(&b, "### %s\n%s\n\n", c.what, err)
+	}
+	for _, path := range []string{"testdata/nowhere.toml", "prompt-grwth", "testdata"} {
+		_, _, err := Load(path)
+		fmt.Fprintf(&b, "### load %s\n%v\n\n", path, err)
+	}
+	golden(t, filepath.Join("testdata", "errors.txt"), b.String())
+}

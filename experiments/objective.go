@@ -1,0 +1,85 @@
+package experiments
+
+import (
+	"fmt"
+
+	"slosim/internal/config"
+	"slosim/sim/clock"
+	"slosim/sim/slo"
+)
+
+// outcomes that an objective may leave out, in the order of reports.
+var outcomes = []string{"rejected", "failed", "timeout", "undecided"}
+
+// objective reads one [[slo]] table.
+func (l *loader) objective(t *config.Table) slo.Objective {
+	o := slo.Objective{Name: name(t, "name", `"chat TTFT"`)}
+	if class := l.knownClass(t); class != nil {
+		o.Class = class.Name
+		o.Only, o.Exclude = l.cohorts(t, class.Name)
+	} else {
+		t.Know("only")
+		t.Know("exclude")
+	}
+	o.Metric = slo.Metric(config.Read(t, "metric",
+		config.OneOf(string(slo.TTFT), string(slo.TPOT), string(slo.E2E), string(slo.Availability)), config.Required))
+	switch o.Metric {
+	case slo.Availability:
+		forbid(t, "", "availability has no threshold: an answered request is good", "threshold")
+	case "":
+		t.Know("threshold")
+	default:
+		o.Threshold = config.Read(t, "threshold", config.Span, config.Required, config.Above(0, clock.Day))
+	}
+	o.Target = config.Read(t, "objective", config.Share, config.Required, config.Example[float64](`"99%"`),
+		config.Where(func(v float64) bool { return v > 0 && v < 1 }, "cannot be the share of good requests",
+			`more than 0% and less than 100%`, `for example: objective = "99.9%"; at 100 % there would be no error budget`))
+	o.Window = config.Read(t, "window", config.Span, config.Default(30*clock.Day, "of the error budget, from t = 0 on"),
+		config.Example[clock.Duration](`"30d"`), config.Between(clock.Hour, maxSpan))
+	o.Spent = config.Read(t, "spent", config.Share, config.Default(0.0, "of the budget at t = 0"), config.Example[float64](`"20%"`), config.Between(0.0, 1))
+	count := t.Sub("count", `count = { rejected = "skip" }`)
+	for _, outcome := range outcomes {
+		if config.Read(count, outcome, config.OneOf("bad", "skip"), config.Default("bad", "")) == "skip" {
+			o.Skip = append(o.Skip, outcome)
+		}
+	}
+	return o
+}
+
+// cohorts reads only and exclude: cohorts of the class.
+func (l *loader) cohorts(t *config.Table, class string) (only, exclude []string) {
+	names := []string{}
+	for _, c := range l.e.Changes {
+		if c.Class == class {
+			names = append(names, c.Name)
+		}
+	}
+	read := func(key, note string) []string {
+		list := config.Read(t, key, config.Texts, config.Default([]string(nil), note), config.Example[[]string](`"feature"`))
+		for _, n := range list {
+			known := n == cohortExisting && key == "only"
+			for _, c := range names {
+				known = known || c == n
+			}
+			if !known {
+				unknown(t, key, n, fmt.Sprintf("class %q has no cohort of this name", class), append(names, cohortExisting))
+			}
+		}
+		return list
+	}
+	only = read("only", "every cohort counts")
+	exclude = read("exclude", "every cohort counts")
+	if len(only) > 0 && len(exclude) > 0 {
+		t.Errorf("exclude", "", "remove one of the two", "only and exclude say the same thing in two ways")
+	}
+	// "existing" is what no change has moved: the same as excluding all changes.
+	if len(only) == 1 && only[0] == cohortExisting {
+		return nil, names
+	}
+	for _, n := range only {
+		if n == cohortExisting {
+			t.Errorf("only", "", `list the cohorts that do not count under exclude instead`, `"existing" must stand alone`)
+		}
+	}
+	return only, exclude
+}

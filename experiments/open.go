@@ -1,0 +1,94 @@
+package experiments
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"slosim/internal/config"
+)
+
+//go:embed *.toml
+var shipped embed.FS
+
+// Names returns the shipped experiments in alphabetical order.
+func Names() []string {
+	files, _ := fs.Glob(shipped, "*.toml")
+	for i, f := range files {
+		files[i] = strings.TrimSuffix(f, ".toml")
+	}
+	return files
+}
+
+// Shipped returns the text of a shipped experiment.
+func Shipped(name string) (string, error) {
+	text, err := shipped.ReadFile(strings.TrimSuffix(name, ".toml") + ".toml")
+	return string(text), err
+}
+
+// source is the text of an experiment and where it lies.
+type source struct {
+	file string // path for messages
+	text string
+	dir  string // that trace files are relative to
+}
+
+// open finds an experiment on disk or among the shipped ones.
+func open(path string) (source, error) {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		return source{path, string(text), filepath.Dir(path)}, nil
+	}
+	e := &config.Error{File: path}
+	switch info, statErr := os.Stat(path); {
+	case statErr == nil && info.IsDir():
+		e.Msg, e.Try = "this is a folder, not an experiment file", "name a file in it, for example: "+firstToml(path)
+	case !errors.Is(err, fs.ErrNotExist):
+		e.Msg, e.Try = "the file cannot be read: "+reason(err), "check its permissions"
+	default:
+		if base, ok := shippedName(path); ok {
+			text, err := Shipped(base)
+			return source{"experiments/" + base + ".toml", text, "."}, err
+		}
+		e.Msg = "there is no such file"
+		e.Try = "shipped experiments: " + strings.Join(Names(), ", ")
+		base := strings.TrimSuffix(filepath.Base(path), ".toml")
+		if near := config.Nearest(base, Names()); near != "" {
+			e.Try = fmt.Sprintf("did you mean experiments/%s.toml?", near)
+		}
+	}
+	return source{}, config.Errors{e}
+}
+
+// shippedName tells whether path names a shipped experiment: prompt-growth,
+// prompt-growth.toml or experiments/prompt-growth.toml.
+func shippedName(path string) (string, bool) {
+	base := strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(path), "experiments/"), ".toml")
+	for _, n := range Names() {
+		if n == base {
+			return n, true
+		}
+	}
+	return "", false
+}
+
+func firstToml(dir string) string {
+	files, _ := filepath.Glob(filepath.Join(dir, "*.toml"))
+	if len(files) == 0 {
+		return filepath.Join(dir, "experiment.toml")
+	}
+	return files[0]
+}
+
+// reason drops the path that a file error repeats.
+func reason(err error) string {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,144 @@
+package experiments
+
+import (
+	"errors"
+	"fmt"
+
+	"slosim/internal/config"
+	"slosim/sim/clock"
+	"slosim/workloads"
+)
+
+const (
+	maxRate  = 1e6 // requests per second
+	maxUsers = 1_000_000
+)
+
+// class reads one [[traffic]] table.
+func (l *loader) class(t *config.Table) workloads.Class {
+	c := workloads.Class{Name: name(t, "class", `"chat"`)}
+	c.Stream = config.Read(t, "stream", config.Text, config.Default(c.Name, "key of the class's random draws"))
+	c.Client.MaxInFlight = config.Read(t, "max_in_flight", config.Int, config.Default(0, "no client-side limit"), config.Between(0, maxUsers))
+	c.Client.Users = config.Read(t, "users", config.Int, config.Default(0, "an open loop: arrivals do not wait for answers"), config.Between(0, maxUsers))
+
+	closed, trace := c.Client.Users > 0, t.Has("trace")
+	switch {
+	case closed && trace:
+		t.Errorf("trace", "", "remove one of the two", "users and trace exclude each other: a trace says itself when its requests come")
+	case closed && c.Client.MaxInFlight > 0:
+		t.Errorf("max_in_flight", "", "remove one of the two", "users and max_in_flight exclude each other: each user has one request in flight")
+	}
+	if closed {
+		c.Client.Think = workloads.Dist{Kind: "fixed"}
+		if t.Has("think") {
+			c.Client.Think = dist(t, "think", seconds, 0)
+		}
+		forbid(t, "users", "each user sends when the last answer is complete and it has thought", "rate")
+	} else {
+		forbid(t, "", "think is for users, the closed loop: add users = 100 or remove it", "think")
+	}
+	switch {
+	case trace:
+		c.Trace = l.trace(t)
+		forbid(t, "trace", "the trace file has the arrivals and lengths", "rate", "prompt", "output")
+		return c
+	case !closed:
+		c.Rate = rate(t)
+	}
+	c.Prompt = dist(t, "prompt", tokens, 1)
+	c.Output = dist(t, "output", tokens, 1)
+	return c
+}
+
+// forbid reports keys that another key makes meaningless.
+func forbid(t *config.Table, because, why string, keys ...string) {
+	for _, key := range keys {
+		if !t.Has(key) {
+			continue
+		}
+		t.Know(key)
+		if because == "" {
+			t.Errorf(key, "", "", "%s", why)
+		} else {
+			t.Errorf(key, "", "remove "+key+", or remove "+because, "%s has no meaning beside %s: %s", key, because, why)
+		}
+	}
+}
+
+// rate reads an arrival rate: "6/s", or a table with a shape over time.
+func rate(t *config.Table) workloads.Rate {
+	r := workloads.Rate{Shape: "constant", Burstiness: 1}
+	if !t.IsTable("rate") {
+		r.Mean = config.Read(t, "rate", config.Rate, config.Required, config.Note[float64]("constant, Poisson arrivals"), config.Above(0, maxRate))
+		return r
+	}
+	sub := t.Sub("rate", `rate = { mean = "6/s", shape = "diurnal", peak = "14:00", peak_to_trough = 3 }`)
+	r.Mean = config.Read(sub, "mean", config.Rate, config.Required, config.Above(0, maxRate))
+	r.Shape = config.Read(sub, "shape", config.OneOf("constant", "diurnal"), config.Default("constant", ""))
+	if r.Shape == "diurnal" {
+		r.Peak = config.Read(sub, "peak", config.TimeOfDay, config.Required)
+		r.PeakToTrough = config.Read(sub, "peak_to_trough", config.Float, config.Required, config.Example[float64]("3"), config.Between(1.0, 1000))
+	} else {
+		forbid(sub, "", `peak and peak_to_trough belong to shape = "diurnal"`, "peak", "peak_to_trough")
+	}
+	r.Burstiness = config.Read(sub, "burstiness", config.Float, config.Default(1.0, "Poisson arrivals; gamma gaps with CV² = 1/burstiness"),
+		config.Example[float64]("0.5"), config.Between(0.01, 100))
+	for _, b := range sub.List("bursts", `bursts = [{ at = "9h", length = "10m", factor = 3 }]`) {
+		r.Bursts = append(r.Bursts, burst(b, r.Bursts))
+	}
+	return r
+}
+
+// burst reads one burst; those before it are given.
+func burst(t *config.Table, before []workloads.Burst) workloads.Burst {
+	b := workloads.Burst{
+		At: config.Read(t, "at", config.Span, config.Required, config.Example[clock.Duration](`"9h"`)),
+		Length: config.Read(t, "length", config.Span, config.Required, config.Example[clock.Duration](`"10m"`),
+			config.Above(0, maxSpan)),
+		Every:  config.Read(t, "every", config.Span, config.Default(clock.Duration(0), "once"), config.Example[clock.Duration](`"24h"`)),
+		Factor: config.Read(t, "factor", config.Float, config.Required, config.Example[float64]("3"), config.Between(0.0, 1000)),
+	}
+	if b.Every > 0 && b.Every < b.Length {
+		t.Errorf("every", "at least the length, "+config.SpanText(b.Length), "", "every = %s: the burst comes again before it ends", config.SpanText(b.Every))
+	}
+	for _, other := range before {
+		if b.At < other.At {
+			t.Errorf("at", "", "write bursts in order of at", "at = %s is before the burst above it", config.SpanText(b.At))
+		} else if b.At < other.At+other.Length {
+			t.Errorf("at", "from "+config.SpanText(other.At+other.Length)+" on", "", "at = %s: the burst at %s still goes on", config.SpanText(b.At), config.SpanText(other.At))
+		}
+	}
+	return b
+}
+
+// rateChange is a new rate: a factor or a mean.
+type rateChange struct{ factor, mean float64 }
+
+// rateOrFactor reads "2x" or "8/s".
+var rateOrFactor = config.Unit[rateChange]{
+	Name: "a rate or a factor", Allowed: `a factor such as "2x", or a new mean such as "8/s"`, Example: `"2x"`,
+	Parse: func(v any) (rateChange, error) {
+		s, ok := v.(string)
+		if !ok {
+			return rateChange{}, errors.New("has no unit")
+		}
+		var f float64
+		if n, err := fmt.Sscanf(s, "%gx", &f); err == nil && n == 1 {
+			if f < 0 || f > 1000 {
+				return rateChange{}, errors.New("is out of range")
+			}
+			return rateChange{factor: f}, nil
+		}
+		mean, err := config.Rate.Parse(v)
+		if err == nil && mean <= 0 {
+			err = errors.New("is out of range")
+		}
+		return rateChange{mean: mean}, err
+	},
+	Format: func(c rateChange) string {
+		if c.mean > 0 {
+			return config.Rate.Format(c.mean)
+		}
+		return fmt.Sprintf("%q", config.Float.Format(c.factor)+"x")
+	},
+}

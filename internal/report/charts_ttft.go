@@ -1,0 +1,285 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"slosim/sim"
+	"slosim/sim/clock"
+	"slosim/sim/slo"
+)
+
+// Groups of charts that share hover and zoom: the simulated span, and the
+// budget's window.
+const (
+	groupRun    = "run"
+	groupBudget = "budget"
+)
+
+// logAbove is the ratio of P99 to P50 from which a time axis is logarithmic.
+const logAbove = 20
+
+// maxTicks bounds the alert marks of a chart.
+const maxTicks = 60
+
+// runChart starts a chart over the simulated span with the changes of a class
+// marked; class "" marks all of them.
+func (s *story) runChart(id, class string) *chart {
+	c := &chart{ID: id, group: groupRun, t: s.r.Series.T, from: 0, to: s.r.End, Height: 230}
+	last := -s.r.End
+	for _, change := range s.r.Experiment.Changes {
+		t := clock.Time(change.At)
+		if class != "" && change.Class != class || t > s.r.End {
+			continue
+		}
+		name := short(change.Name, 20) + " starts"
+		if float64(t.Sub(last)) < .15*float64(s.r.End) {
+			name = ""
+		}
+		c.moments = append(c.moments, moment{t, name})
+		last = t
+	}
+	return c
+}
+
+// heroChart shows the metric that decided over time, with what changed and what
+// was promised.
+func (s *story) heroChart() *chart {
+	data := s.series(s.class, s.cohort)
+	if data == nil {
+		data = s.series(s.class, everyone)
+	}
+	if data == nil {
+		return nil
+	}
+	c := s.latencyChart("ttft", data, s.focus != nil && s.focus.Metric == slo.TPOT, s.objective(s.class))
+	if c == nil {
+		return nil
+	}
+	c.Wide, c.Zoom, c.Height = true, true, 420
+	s.addArrivals(c, data)
+	if s.focus != nil {
+		for _, a := range s.focus.Alerts[:min(maxTicks, len(s.focus.Alerts))] {
+			c.ticks = append(c.ticks, alertTick(a))
+		}
+		if len(c.ticks) > 0 {
+			c.Keys = append(c.Keys, alertKeys(s.focus.Alerts)...)
+		}
+	}
+	return c
+}
+
+// latencyChart draws P50 and P99 of TTFT, or of TPOT, of one class and cohort.
+func (s *story) latencyChart(id string, data *sim.ClassSeries, tpot bool, objective *sim.SLO) *chart {
+	c := s.runChart(id, data.Class)
+	name, p50, p99 := "TTFT", data.TTFTP50, data.TTFTP99
+	if tpot {
+		name, p50, p99, objective = "TPOT", data.TPOTP50, data.TPOTP99, s.focus
+	}
+	if largest(p99) == 0 {
+		return nil
+	}
+	sc := timeScale(largest(p99))
+	c.Unit = unitName(sc)
+	c.labels = 44
+	if !tpot && len(s.r.Seeds) > 1 {
+		c.band(name+" P99 of a replication", c.Unit, scaled(sc, data.TTFTP99Lo), scaled(sc, data.TTFTP99Hi), "--p99")
+		c.Keys = append(c.Keys, key{fmt.Sprintf("range of P99 over %d replications", len(s.r.Seeds)), "--p99", "area"})
+	}
+	c.draw(name+" P50", c.Unit, scaled(sc, p50), line{colour: "--p50", label: "P50"})
+	c.draw(name+" P99", c.Unit, scaled(sc, p99), line{colour: "--p99", label: "P99", width: 2})
+	c.log = largest(p99) > logAbove*median(p50)
+	if objective != nil {
+		threshold := objective.Threshold.Seconds()
+		c.levels = []level{{threshold * sc.factor, "SLO " + plainSeconds(threshold), "--slo"}}
+		c.Title = s.crossing(name+" P99", p99, threshold)
+	} else {
+		c.Title = s.peak(name+" P99", p99)
+	}
+	s.shadeNever(c, p99)
+	width := span(s.r.Series.Width)
+	c.Aid = fmt.Sprintf("%s of the requests that arrived in each %s: half are faster than P50, one in a hundred is slower than P99.", name, width)
+	if c.log {
+		c.Aid += " Log scale: equal steps are equal factors."
+	}
+	if len(c.bands) > 0 {
+		c.Aid += " Shaded: more than 1 % were never answered."
+	}
+	return c
+}
+
+// shadeNever marks the windows whose P99 lies among requests never answered.
+func (s *story) shadeNever(c *chart, p99 []float64) {
+	for i := 0; i < len(p99); i++ {
+		if !math.IsInf(p99[i], 1) {
+			continue
+		}
+		from := i
+		for i < len(p99) && math.IsInf(p99[i], 1) {
+			i++
+		}
+		c.bands = append(c.bands, timeBand{c.t[from], s.windowEnd(i - 1), "", "--slo", .12})
+	}
+}
+
+func (s *story) windowEnd(i int) clock.Time {
+	return min(s.r.End, s.r.Series.T[i].Add(s.r.Series.Width))
+}
+
+// crossing is the title of a chart with a promise: when the series passes it for
+// two windows in a row, and where it peaks.
+func (s *story) crossing(name string, values []float64, threshold float64) string {
+	over := func(i int) bool { return i < len(values) && values[i] > threshold }
+	for i := range values {
+		if !over(i) || !over(i+1) && i+1 < len(values) {
+			continue
+		}
+		t := s.r.Series.T[i]
+		text := fmt.Sprintf("%s passes %s on %s", name, plainSeconds(threshold), s.label(t))
+		if c := s.lastChange(t); c != "" {
+			text += ", " + c
+		}
+		if n := infinite(values); n > 0 {
+			return text + fmt.Sprintf("; for %s more than 1 %% of the requests are never answered", span(clock.Duration(n)*s.r.Series.Width))
+		}
+		if k := argmax(values); k >= 0 {
+			text += fmt.Sprintf("; it peaks at %s (%s)", plainAt(values[k]), s.label(s.r.Series.T[k]))
+		}
+		return text
+	}
+	k := argmax(values)
+	if k < 0 {
+		return name + " over time"
+	}
+	if values[k] > threshold {
+		return fmt.Sprintf("%s passes %s in single windows only; its peak is %s (%s)", name, plainSeconds(threshold), plainAt(values[k]), s.label(s.r.Series.T[k]))
+	}
+	return fmt.Sprintf("%s stays below %s: its peak is %s (%s)", name, plainSeconds(threshold), plainAt(values[k]), s.label(s.r.Series.T[k]))
+}
+
+// infinite counts the windows whose quantile lies among requests never answered.
+func infinite(values []float64) int {
+	n := 0
+	for _, v := range values {
+		if math.IsInf(v, 1) {
+			n++
+		}
+	}
+	return n
+}
+
+// peak is the title of a chart without a promise.
+func (s *story) peak(name string, values []float64) string {
+	k := argmax(values)
+	if k < 0 {
+		return name + " over time"
+	}
+	return fmt.Sprintf("%s peaks at %s (%s)", name, plainAt(values[k]), s.label(s.r.Series.T[k]))
+}
+
+// lastChange writes how long before t the last change of the class began.
+func (s *story) lastChange(t clock.Time) string {
+	text := ""
+	for _, c := range s.r.Experiment.Changes {
+		if after := t.Sub(clock.Time(c.At)); c.Class == s.class && after >= 0 {
+			text = "as " + short(c.Name, 40) + " starts"
+			if after > 0 {
+				text = span(after) + " after " + short(c.Name, 40) + " starts"
+			}
+		}
+	}
+	return text
+}
+
+// addArrivals lays the arrival rate under a chart, on its own axis, three times
+// as high as it is.
+func (s *story) addArrivals(c *chart, data *sim.ClassSeries) {
+	top := largest(data.Arrivals)
+	if top == 0 {
+		return
+	}
+	at := niceBelow(top)
+	c.second = &secondAxis{max: top * 3.2, at: at, unit: "/s"}
+	c.draw("arrivals", "/s", data.Arrivals, line{colour: "--arrivals", right: true, hidden: true, fill: .16})
+	c.Keys = append(c.Keys, key{"arrivals per second (right axis)", "--arrivals", "area"})
+}
+
+// niceBelow rounds down to a number that labels an axis well.
+func niceBelow(v float64) float64 {
+	unit := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, k := range []float64{8, 6, 5, 4, 3, 2} {
+		if v >= k*unit {
+			return clip(k * unit)
+		}
+	}
+	return clip(unit)
+}
+
+// cohortChart compares P99 of the cohorts of the focus class: who is hurt.
+func (s *story) cohortChart() *chart {
+	cohorts := s.cohorts(s.class)
+	var shown []*sim.ClassSeries
+	for _, c := range cohorts {
+		if largest(c.TTFTP99) > 0 {
+			shown = append(shown, c)
+		}
+	}
+	if len(shown) < 2 {
+		return nil
+	}
+	c := s.runChart("cohorts", s.class)
+	top, low := 0.0, math.Inf(1)
+	for _, x := range shown {
+		top, low = max(top, largest(x.TTFTP99)), min(low, median(x.TTFTP50))
+	}
+	sc := timeScale(top)
+	c.Unit, c.labels, c.log, c.Height = unitName(sc), 110, top > logAbove*low, 260
+	for i, x := range shown {
+		label := "TTFT P99, " + short(x.Cohort, 40)
+		c.draw(label, c.Unit, scaled(sc, x.TTFTP99), line{colour: "--cohort" + fmt.Sprint(i%4), label: short(x.Cohort, 14)})
+	}
+	if o := s.objective(s.class); o != nil {
+		c.levels = []level{{o.Threshold.Seconds() * sc.factor, "SLO " + plainSeconds(o.Threshold.Seconds()), "--slo"}}
+	}
+	c.Title = s.cohortTitle(shown)
+	c.Aid = "TTFT P99 by cohort: those whom a change moved, and the rest, who share the replicas with them."
+	if c.log {
+		c.Aid += " Log scale."
+	}
+	return c
+}
+
+func (s *story) cohortTitle(shown []*sim.ClassSeries) string {
+	text := ""
+	for _, x := range shown {
+		row := s.row(s.last, s.class, x.Cohort)
+		if row == nil || row.TTFT.P99.R == 0 {
+			continue
+		}
+		if text != "" {
+			text += ", "
+		}
+		text += short(x.Cohort, 40) + " " + timeScale(row.TTFT.P99.V).value(row.TTFT.P99)
+	}
+	if text == "" {
+		return "Who is hurt"
+	}
+	return "TTFT P99 in phase " + clean(s.last.Name) + ": " + text
+}
+
+// classCharts are small multiples of all classes but the focus.
+func (s *story) classCharts() []*chart {
+	var out []*chart
+	for i, class := range s.classes() {
+		data := s.series(class, everyone)
+		if class == s.class || data == nil {
+			continue
+		}
+		if c := s.latencyChart(fmt.Sprintf("class%d", i), data, false, s.objective(class)); c != nil {
+			c.Title = short(class, 60) + ": " + c.Title
+			c.Height = 190
+			out = append(out, c)
+		}
+	}
+	return out
+}

@@ -1,0 +1,399 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+	"github.com/go-echarts/go-echarts/v2/types"
+
+	"slosim/sim/clock"
+)
+
+// Tokens in an option that page.js replaces: colours name CSS custom properties
+// ("--p99"), formatters name its functions.
+const (
+	formatTime   = "@time"
+	formatDay    = "@day"
+	formatNumber = "@number"
+	formatTip    = "@tip"
+)
+
+// plotTop and plotBottom are the pixels around a plot: names of moments above,
+// time labels below; zoomHeight is the slider's.
+const (
+	plotTop    = 34
+	plotBottom = 26
+	plotLeft   = 50
+	labelGap   = 14 // pixels between the centres of direct labels
+	zoomHeight = 44
+)
+
+// option builds the chart's ECharts option. What go-echarts cannot say, or says
+// wrongly, is patched into the map afterwards.
+func (c *chart) option(start clock.Duration) (map[string]any, error) {
+	l := charts.NewLine()
+	bottom := plotBottom
+	if c.Zoom {
+		bottom += zoomHeight
+	}
+	l.SetGlobalOptions(
+		charts.WithAnimation(false),
+		charts.WithGridOpts(opts.Grid{Left: strconv.Itoa(plotLeft), Right: strconv.Itoa(max(16, c.labels)), Top: strconv.Itoa(plotTop), Bottom: strconv.Itoa(bottom)}),
+		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "axis", Formatter: formatTip}),
+		charts.WithXAxisOpts(c.timeAxis(start)),
+		charts.WithYAxisOpts(c.leftAxis()),
+	)
+	if c.second != nil {
+		l.ExtendYAxis(c.rightAxis())
+	}
+	if c.group == groupRun {
+		l.SetGlobalOptions(charts.WithDataZoomOpts(opts.DataZoom{Type: "slider", FilterMode: "none"}))
+	}
+	for i := range c.lines {
+		l.MultiSeries = append(l.MultiSeries, c.series(i))
+	}
+	if len(l.MultiSeries) > 0 {
+		c.annotate(&l.MultiSeries[c.annotated()], start)
+	}
+	l.Validate()
+	return c.patch(l.JSON())
+}
+
+func (c *chart) timeAxis(start clock.Duration) opts.XAxis {
+	format := formatTime
+	if c.days {
+		format = formatDay
+	}
+	return opts.XAxis{
+		Type: "time", Min: axisMs(c.from, start), Max: axisMs(c.to, start),
+		AxisLabel: &opts.AxisLabel{Formatter: types.FuncStr(format), HideOverlap: opts.Bool(true), Color: "--muted", FontSize: 11},
+		AxisLine:  &opts.AxisLine{LineStyle: &opts.LineStyle{Color: "--axis"}},
+		AxisTick:  &opts.AxisTick{LineStyle: &opts.LineStyle{Color: "--axis"}},
+		SplitLine: &opts.SplitLine{Show: opts.Bool(false)},
+	}
+}
+
+func (c *chart) leftAxis() opts.YAxis {
+	axis := opts.YAxis{
+		Type: "value", Name: c.Unit, Min: c.min,
+		AxisLabel: &opts.AxisLabel{Formatter: formatNumber, Color: "--muted", FontSize: 11},
+		AxisLine:  &opts.AxisLine{Show: opts.Bool(false)},
+		SplitLine: &opts.SplitLine{Show: opts.Bool(true), LineStyle: &opts.LineStyle{Color: "--grid"}},
+	}
+	axis.Max = c.top()
+	if c.log {
+		axis.Type = "log"
+		axis.Min, axis.Max = c.logRange()
+	}
+	return axis
+}
+
+// top is the upper end of a linear left axis.
+func (c *chart) top() float64 {
+	if c.max != 0 {
+		return c.max
+	}
+	return niceMax(c.largest())
+}
+
+func (c *chart) rightAxis() opts.YAxis {
+	return opts.YAxis{
+		Type: "value", Position: "right", Min: 0, Max: c.second.max,
+		AxisLabel: &opts.AxisLabel{Formatter: types.FuncStr("{value} " + c.second.unit), Inside: opts.Bool(true), Color: "--muted", FontSize: 11},
+		AxisLine:  &opts.AxisLine{Show: opts.Bool(false)},
+		SplitLine: &opts.SplitLine{Show: opts.Bool(false)},
+	}
+}
+
+func (c *chart) series(i int) charts.SingleSeries {
+	l := c.lines[i]
+	width := l.width
+	if width == 0 {
+		width = 1.6
+	}
+	opacity := float32(1)
+	if l.hidden {
+		width, opacity = 0, 0
+	}
+	out := charts.SingleSeries{
+		Name: c.columns[l.column].Label, Type: types.ChartLine, Id: fmt.Sprintf("s%d", i), Stack: l.stack,
+		ShowSymbol: opts.Bool(false), Symbol: "none",
+		Encode:    &opts.Encode{X: "t", Y: "c" + strconv.Itoa(l.column)},
+		LineStyle: &opts.LineStyle{Color: l.colour, Width: width, Type: l.dash, Opacity: opts.Float(opacity)},
+		ItemStyle: &opts.ItemStyle{Color: l.colour},
+	}
+	if l.right {
+		out.YAxisIndex = 1
+	}
+	if l.fill > 0 {
+		out.AreaStyle = &opts.AreaStyle{Color: l.colour, Opacity: opts.Float(l.fill)}
+	}
+	if l.step {
+		out.Step = "end"
+	}
+	return out
+}
+
+// annotated is the series that carries the chart's marks: the last one on the
+// left axis, so that they lie above the others.
+func (c *chart) annotated() int {
+	for i := len(c.lines) - 1; i >= 0; i-- {
+		if !c.lines[i].right && c.lines[i].stack == "" {
+			return i
+		}
+	}
+	return len(c.lines) - 1
+}
+
+// annotate adds levels, moments, bands and ticks to a series. The items are maps:
+// go-echarts has no item with a style and a label of its own, and its MarkArea
+// items write "YAxis".
+func (c *chart) annotate(s *charts.SingleSeries, start clock.Duration) {
+	var lines, areas, points []any
+	for _, v := range c.levels {
+		lines = append(lines, map[string]any{
+			"yAxis": v.value, "name": v.name,
+			"lineStyle": map[string]any{"color": v.colour, "type": "dashed", "width": 1.5},
+			"label":     map[string]any{"formatter": "{b}", "position": "insideStartTop", "color": v.colour, "fontWeight": "bold", "fontSize": 12},
+		})
+	}
+	for _, m := range c.moments {
+		position := "end"
+		lines = append(lines, map[string]any{
+			"xAxis": axisMs(m.t, start), "name": m.name,
+			"lineStyle": map[string]any{"color": "--ink", "type": "solid", "width": 1},
+			"label":     map[string]any{"formatter": "{b}", "position": position, "color": "--ink", "fontSize": 12},
+		})
+	}
+	for _, b := range c.bands {
+		areas = append(areas, []any{
+			map[string]any{"xAxis": axisMs(b.from, start), "name": b.name, "itemStyle": map[string]any{"color": b.colour, "opacity": b.opacity},
+				"label": map[string]any{"position": "insideTop", "color": "--muted", "fontSize": 11}},
+			map[string]any{"xAxis": axisMs(b.to, start)},
+		})
+	}
+	for _, k := range c.ticks {
+		points = append(points, map[string]any{
+			"xAxis": axisMs(k.t, start), "yAxis": 0, "y": plotTop + 8, "name": k.name, "symbol": k.symbol, "symbolSize": 9,
+			"symbolRotate": 180, "itemStyle": map[string]any{"color": k.colour, "borderColor": "--bg", "borderWidth": 1},
+		})
+	}
+	if lines != nil {
+		s.MarkLines = &opts.MarkLines{Data: lines, MarkLineStyle: opts.MarkLineStyle{Symbol: []string{"none", "none"}}}
+	}
+	if areas != nil {
+		s.MarkAreas = &opts.MarkAreas{Data: areas}
+	}
+	if points != nil {
+		s.MarkPoints = &opts.MarkPoints{Data: points, MarkPointStyle: opts.MarkPointStyle{Label: &opts.Label{Show: opts.Bool(false)}}}
+	}
+}
+
+// patch completes what go-echarts leaves out: end labels, ticks of a log axis,
+// UTC, silent marks, and a zoom slider in the page's own look.
+func (c *chart) patch(option map[string]any) (map[string]any, error) {
+	data, err := json.Marshal(option)
+	if err != nil {
+		return nil, err
+	}
+	var m map[string]any
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, err
+	}
+	for _, unused := range []string{"title", "legend", "toolbox", "color"} {
+		delete(m, unused)
+	}
+	m["useUTC"] = true
+	m["grid"].([]any)[0].(map[string]any)["outerBoundsMode"] = "none"
+	m["textStyle"] = map[string]any{"fontFamily": "inherit"}
+	tooltip := m["tooltip"].(map[string]any)
+	tooltip["confine"] = true
+	tooltip["transitionDuration"] = 0
+	tooltip["axisPointer"] = map[string]any{"type": "line", "lineStyle": map[string]any{"color": "--axis"}, "label": map[string]any{"show": false}}
+	offsets := c.labelOffsets()
+	for i, raw := range m["series"].([]any) {
+		c.patchSeries(raw.(map[string]any), c.lines[i], offsets[i])
+	}
+	axes := m["yAxis"].([]any)
+	left := axes[0].(map[string]any)
+	left["nameGap"] = 12
+	left["nameTextStyle"] = map[string]any{"align": "left", "padding": []int{0, 0, 0, 8 - plotLeft}, "color": "--muted", "fontSize": 11}
+	if c.every > 0 {
+		left["interval"] = c.every
+	}
+	if c.log {
+		ticks := c.logTicks()
+		left["axisLabel"].(map[string]any)["customValues"] = ticks
+		left["axisTick"] = map[string]any{"customValues": ticks, "show": false}
+	}
+	if c.second != nil {
+		right := axes[1].(map[string]any)
+		right["axisLabel"].(map[string]any)["customValues"] = []float64{c.second.at}
+		right["axisTick"] = map[string]any{"show": false}
+		right["z"] = 5
+		right["axisLabel"].(map[string]any)["backgroundColor"] = "--bg"
+	}
+	c.patchZoom(m)
+	return m, nil
+}
+
+func (c *chart) patchSeries(s map[string]any, l line, offset float64) {
+	s["emphasis"] = map[string]any{"disabled": true}
+	if l.stack != "" {
+		s["stackStrategy"] = "all" // the default stacks negative values apart
+	}
+	if l.label != "" {
+		s["endLabel"] = map[string]any{"show": true, "formatter": l.label, "color": l.colour, "fontSize": 12, "fontWeight": "bold",
+			"distance": 6, "offset": []float64{0, offset}}
+	}
+	for _, name := range []string{"markLine", "markArea", "markPoint"} {
+		if mark, ok := s[name].(map[string]any); ok {
+			mark["silent"] = true
+			mark["animation"] = false
+		}
+	}
+}
+
+// labelOffsets moves direct labels apart, in pixels down from their lines' ends;
+// ECharts does not move labels at line ends by itself.
+func (c *chart) labelOffsets() map[int]float64 {
+	type end struct {
+		line int
+		y    float64
+	}
+	var ends []end
+	for i, l := range c.lines {
+		if l.label != "" {
+			ends = append(ends, end{i, c.pixel(last(c.columns[l.column].Values))})
+		}
+	}
+	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(a.y, b.y) })
+	out := map[int]float64{}
+	for k := 1; k < len(ends); k++ {
+		above := ends[k-1].y + out[ends[k-1].line]
+		if room := ends[k].y - above; room < labelGap {
+			out[ends[k].line] = labelGap - room
+		}
+	}
+	return out
+}
+
+// pixel is the height of a value of the left axis, in pixels from the plot's top.
+func (c *chart) pixel(v float64) float64 {
+	height := float64(c.Height - plotTop - plotBottom)
+	lo, hi := c.min, c.top()
+	if c.log {
+		lo, hi = c.logRange()
+		lo, hi, v = math.Log(lo), math.Log(hi), math.Log(v)
+	}
+	return height * (hi - v) / (hi - lo)
+}
+
+// last returns the last finite value, or 0.
+func last(values []float64) float64 {
+	for _, v := range slices.Backward(values) {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			return v
+		}
+	}
+	return 0
+}
+
+func (c *chart) patchZoom(m map[string]any) {
+	zooms, ok := m["dataZoom"].([]any)
+	if !ok {
+		return
+	}
+	z := zooms[0].(map[string]any)
+	z["id"], z["show"] = "zoom", c.Zoom
+	for k, v := range map[string]any{
+		"height": 22, "bottom": 6, "left": plotLeft, "right": max(16, c.labels), "brushSelect": false, "showDetail": false, "showDataShadow": false,
+		"borderColor": "--grid", "backgroundColor": "--bg", "fillerColor": "--zoom",
+		"handleStyle": map[string]any{"color": "--bg", "borderColor": "--muted"}, "moveHandleSize": 0,
+	} {
+		z[k] = v
+	}
+}
+
+// niceMax rounds up to 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6 or 8 times a power of ten.
+func niceMax(v float64) float64 {
+	if !(v > 0) || math.IsInf(v, 0) {
+		return 1
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, k := range []float64{1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8} {
+		if v <= k*unit*(1+1e-9) {
+			return clip(k * unit)
+		}
+	}
+	return clip(10 * unit)
+}
+
+// clip removes the last bits' noise of a product with a power of ten.
+func clip(v float64) float64 {
+	out, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
+	if err != nil {
+		return v
+	}
+	return out
+}
+
+// logTicks are the values 1, 2 and 5 times powers of ten that the axis shows.
+func (c *chart) logTicks() []float64 {
+	lo, hi := c.logRange()
+	var out []float64
+	for e := math.Floor(math.Log10(lo)); e <= math.Ceil(math.Log10(hi)); e++ {
+		for _, k := range []float64{1, 2, 5} {
+			if v := clip(k * math.Pow(10, e)); v >= lo*.999 && v <= hi*1.001 {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
+// logRange is the span of a log axis: the ticks around the positive data of the
+// drawn lines.
+func (c *chart) logRange() (lo, hi float64) {
+	lo, hi = math.Inf(1), c.largest()
+	for _, l := range c.lines {
+		if l.right {
+			continue
+		}
+		for _, v := range c.columns[l.column].Values {
+			if v > 0 && v < lo && !l.hidden {
+				lo = v
+			}
+		}
+	}
+	if math.IsInf(lo, 0) || hi <= 0 {
+		return .1, 10
+	}
+	return tickBelow(lo), tickAbove(hi)
+}
+
+func tickBelow(v float64) float64 {
+	unit := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, k := range []float64{5, 2} {
+		if v >= k*unit {
+			return clip(k * unit)
+		}
+	}
+	return clip(unit)
+}
+
+func tickAbove(v float64) float64 {
+	unit := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, k := range []float64{1, 2, 5} {
+		if v <= k*unit {
+			return clip(k * unit)
+		}
+	}
+	return clip(10 * unit)
+}

@@ -1,0 +1,219 @@
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"slices"
+
+	"slosim/sim"
+	"slosim/sim/clock"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// pageTemplates are parsed once; a broken template is a broken build.
+var pageTemplates = template.Must(template.New("page.html").Funcs(template.FuncMap{"nb": unbroken}).ParseFS(assets, "assets/templates/*.html"))
+
+// pageData is everything that the templates show, already in words.
+type pageData struct {
+	CSP     string
+	CSS     template.CSS
+	ECharts template.JS
+	Script  template.JS
+
+	Name, Title, Question string
+	Setting               string // the run in one line: span, start, replications
+	Status                sim.Status
+	Reason                string
+	Partial               string
+	Command               string
+	Warnings              []string
+	Facts                 []fact
+
+	Compared  bool // there is a phase before and one after
+	Hero      *figure
+	Zooms     []zoom
+	Classes   []*figure
+	SLOs      []sloCard
+	Burn      *figure
+	Why       whyView
+	Phases    []phaseView
+	Load      []*figure
+	Pools     *tableView
+	Engine    []poolView
+	Source    sourceView
+}
+
+// figure is a chart on its way into the page.
+type figure struct {
+	*chart
+	JSON template.JS
+}
+
+// zoom is a preset of the time axis: one phase, or the whole run.
+type zoom struct {
+	Name     string
+	From, To float64 // milliseconds of the time axis
+}
+
+// poolView holds the charts of one pool.
+type poolView struct {
+	Name             string
+	Engine, Hardware []*figure
+}
+
+// page renders report.html.
+func page(s *story) ([]byte, error) {
+	d := &pageData{
+		Name: clean(s.r.Experiment.Name), Title: s.title(), Question: clean(s.r.Experiment.Question), Setting: s.setting(),
+		Status: s.r.Verdict.Status, Reason: clean(s.r.Verdict.Reason), Command: clean(s.m.Command), Facts: s.facts(),
+		Why: s.why(), Phases: s.phaseViews(), Pools: s.poolTable(), Source: s.source(), Zooms: s.zooms(), Compared: s.first != nil,
+	}
+	for _, w := range s.r.Warnings {
+		d.Warnings = append(d.Warnings, clean(w))
+	}
+	if s.r.Partial {
+		d.Partial = fmt.Sprintf("Interrupted: this covers %s of %s, until %s.", span(clock.Duration(s.r.End)), span(s.r.Experiment.Duration), s.moment(s.r.End))
+	}
+	for i := range s.r.SLOs {
+		d.SLOs = append(d.SLOs, s.sloCard(&s.r.SLOs[i]))
+	}
+	if err := s.figures(d); err != nil {
+		return nil, err
+	}
+	if err := d.embed(); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := pageTemplates.Execute(&b, d); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// figures draws the page's charts; a chart without data is left out.
+func (s *story) figures(d *pageData) error {
+	draw := func(charts ...*chart) (out []*figure, err error) {
+		for _, c := range charts {
+			if c == nil {
+				continue
+			}
+			data, err := c.JSON(s.r.Experiment.Start)
+			if err != nil {
+				return nil, fmt.Errorf("chart %s: %w", c.ID, err)
+			}
+			out = append(out, &figure{c, data})
+		}
+		return out, nil
+	}
+	var load []*chart
+	if len(s.r.Series.T) > 0 {
+		load = []*chart{s.arrivalChart(), s.mixChart(), s.lengthChart()}
+	}
+	one := func(dst **figure, c *chart) error {
+		figures, err := draw(c)
+		if len(figures) > 0 {
+			*dst = figures[0]
+		}
+		return err
+	}
+	many := func(dst *[]*figure, charts ...*chart) (err error) {
+		*dst, err = draw(charts...)
+		return err
+	}
+	for _, err := range []error{
+		one(&d.Hero, s.heroChart()), one(&d.Burn, s.burnChart()), one(&d.Why.Stages, s.stageChart()), one(&d.Why.Cohorts, s.cohortChart()),
+		many(&d.Classes, s.classCharts()...), many(&d.Load, load...),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	for i := range s.r.SLOs {
+		if err := one(&d.SLOs[i].BurnDown, s.burnDownChart(i)); err != nil {
+			return err
+		}
+	}
+	for i := range s.r.Series.Pools[:min(maxPoolCharts, len(s.r.Series.Pools))] {
+		p := &s.r.Series.Pools[i]
+		view := poolView{Name: clean(p.Name)}
+		if err := many(&view.Engine, s.queueChart(i, p), s.cacheChart(i, p)); err != nil {
+			return err
+		}
+		if err := many(&view.Hardware, s.splitChart(i, p), s.clockChart(i, p), s.heatChart(i, p), s.powerChart(i, p)); err != nil {
+			return err
+		}
+		d.Engine = append(d.Engine, view)
+	}
+	return nil
+}
+
+// Nav lists the page's sections as they exist.
+func (d *pageData) Nav() []pair {
+	hardware := slices.ContainsFunc(d.Engine, func(p poolView) bool { return len(p.Hardware) > 0 })
+	var out []pair
+	for _, section := range []struct {
+		id, name string
+		shown    bool
+	}{
+		{"budget", "Budget", len(d.SLOs) > 0}, {"why", "Why", d.Why.any()}, {"phases", "Numbers", len(d.Phases) > 0},
+		{"load", "Load", len(d.Load) > 0 || d.Pools != nil || len(d.Engine) > 0}, {"hardware", "Hardware", hardware}, {"source", "Provenance", true},
+	} {
+		if section.shown {
+			out = append(out, pair{section.id, section.name})
+		}
+	}
+	return out
+}
+
+// setting writes the run in one line.
+func (s *story) setting() string {
+	e := s.r.Experiment
+	return fmt.Sprintf("%s from %s · %s", span(e.Duration), clock.Time(0).Label(e.Start), plural(len(s.r.Seeds), "replication"))
+}
+
+// zooms are the presets of the time axis.
+func (s *story) zooms() []zoom {
+	start := s.r.Experiment.Start
+	out := []zoom{{"whole run", axisMs(0, start), axisMs(s.r.End, start)}}
+	if len(s.r.Phases) < 2 {
+		return out
+	}
+	for _, p := range s.r.Phases[:min(8, len(s.r.Phases))] {
+		if p.From < s.r.End {
+			out = append(out, zoom{short(p.Name, 30), axisMs(p.From, start), axisMs(min(p.To, s.r.End), start)})
+		}
+	}
+	return out
+}
+
+// embed adds style and scripts, and the policy that allows nothing else.
+func (d *pageData) embed() error {
+	read := func(name string) (string, string, error) {
+		data, err := fs.ReadFile(assets, "assets/"+name)
+		sum := sha256.Sum256(data)
+		return string(data), "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'", err
+	}
+	css, cssHash, err := read("page.css")
+	if err != nil {
+		return err
+	}
+	library, libraryHash, err := read("echarts/echarts.common.min.js")
+	if err != nil {
+		return err
+	}
+	script, scriptHash, err := read("page.js")
+	if err != nil {
+		return err
+	}
+	d.CSS, d.ECharts, d.Script = template.CSS(css), template.JS(library), template.JS(script)
+	d.CSP = fmt.Sprintf("default-src 'none'; script-src %s %s; style-src-elem %s; style-src-attr 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+		libraryHash, scriptHash, cssHash)
+	return nil
+}

@@ -1,0 +1,267 @@
+package report
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"slosim/sim"
+	"slosim/sim/clock"
+	"slosim/sim/slo"
+	"slosim/sim/stats"
+)
+
+// The names that every experiment's cohorts have, whatever its changes.
+const (
+	everyone = "all"      // the whole class
+	existing = "existing" // in no cohort
+)
+
+// story is a result with the choices that all outputs share: which objective
+// decides, which class and cohort it judges, and which phases are compared.
+type story struct {
+	r *sim.Result
+	m Meta
+
+	focus  *sim.SLO // the objective that decided; nil without objectives
+	class  string   // of the focus, else the first class
+	cohort string   // that the focus judges: "all", "existing" or a change's name
+
+	first *sim.Phase // the phase to compare with; nil when there is only one
+	last  *sim.Phase // the phase the headline is about; nil without phases
+	index int        // of last
+}
+
+func newStory(r *sim.Result, m Meta) *story {
+	s := &story{r: r, m: m, cohort: everyone}
+	for i := range r.SLOs {
+		if s.focus == nil || r.SLOs[i].Name == r.Verdict.SLO {
+			s.focus = &r.SLOs[i]
+		}
+		if r.SLOs[i].Name == r.Verdict.SLO {
+			break
+		}
+	}
+	switch {
+	case s.focus != nil:
+		s.class, s.cohort = s.focus.Class, s.judges(s.focus.Objective)
+	case len(r.Experiment.Traffic) > 0:
+		s.class = r.Experiment.Traffic[0].Name
+	}
+	s.pickPhases()
+	return s
+}
+
+// pickPhases compares the last phase that saw arrivals of the class with the
+// first one: a partial run may not have reached the later phases.
+func (s *story) pickPhases() {
+	for i := range s.r.Phases {
+		p := &s.r.Phases[i]
+		if c := s.row(p, s.class, everyone); c == nil || c.N == 0 {
+			continue
+		}
+		if s.first == nil {
+			s.first = p
+		}
+		s.last, s.index = p, i
+	}
+	if s.first == s.last {
+		s.first = nil
+	}
+}
+
+// judges returns the cohort that an objective counts.
+func (s *story) judges(o slo.Objective) string {
+	if len(o.Only) == 1 {
+		return o.Only[0]
+	}
+	if len(o.Only) > 1 || len(o.Exclude) == 0 {
+		return everyone
+	}
+	for _, c := range s.r.Experiment.Changes {
+		if c.Class == o.Class && !slices.Contains(o.Exclude, c.Name) {
+			return everyone
+		}
+	}
+	return existing
+}
+
+// row returns a class and cohort of a phase. A phase without the "existing"
+// cohort had no other yet, so that "all" stands for it.
+func (s *story) row(p *sim.Phase, class, cohort string) *sim.ClassPhase {
+	if p == nil {
+		return nil
+	}
+	var all *sim.ClassPhase
+	for i := range p.Classes {
+		switch c := &p.Classes[i]; {
+		case c.Class != class:
+		case c.Cohort == cohort:
+			return c
+		case c.Cohort == everyone:
+			all = c
+		}
+	}
+	if cohort == existing {
+		return all
+	}
+	return nil
+}
+
+// series returns a class and cohort over time, or nil.
+func (s *story) series(class, cohort string) *sim.ClassSeries {
+	for i := range s.r.Series.Classes {
+		if c := &s.r.Series.Classes[i]; c.Class == class && c.Cohort == cohort {
+			return c
+		}
+	}
+	return nil
+}
+
+// cohorts returns the class's cohorts over time without "all".
+func (s *story) cohorts(class string) []*sim.ClassSeries {
+	var out []*sim.ClassSeries
+	for i := range s.r.Series.Classes {
+		if c := &s.r.Series.Classes[i]; c.Class == class && c.Cohort != everyone {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// classes returns the names of the classes that have a series, in order.
+func (s *story) classes() []string {
+	var out []string
+	for _, c := range s.r.Series.Classes {
+		if !slices.Contains(out, c.Class) {
+			out = append(out, c.Class)
+		}
+	}
+	return out
+}
+
+// objective returns the tightest TTFT objective on a class, the focus first.
+func (s *story) objective(class string) *sim.SLO {
+	if s.focus != nil && s.focus.Class == class && s.focus.Metric == slo.TTFT {
+		return s.focus
+	}
+	for i := range s.r.SLOs {
+		if o := &s.r.SLOs[i]; o.Class == class && o.Metric == slo.TTFT {
+			return o
+		}
+	}
+	return nil
+}
+
+// headline is the quantile that an objective's target speaks of, of one row.
+type headline struct {
+	Name  string // "TTFT P99"
+	Scale scale
+	Of    func(*sim.ClassPhase) stats.Estimate
+}
+
+// decides returns the number that an objective is read by; ok is false for
+// availability, whose number is the attained share itself.
+func decides(o slo.Objective) (h headline, ok bool) {
+	pick := map[slo.Metric]func(*sim.ClassPhase) *sim.Distribution{
+		slo.TTFT: func(c *sim.ClassPhase) *sim.Distribution { return &c.TTFT },
+		slo.TPOT: func(c *sim.ClassPhase) *sim.Distribution { return &c.TPOT },
+		slo.E2E:  func(c *sim.ClassPhase) *sim.Distribution { return &c.E2E },
+	}[o.Metric]
+	if pick == nil {
+		return headline{}, false
+	}
+	name, quantile := quantileFor(o.Target)
+	return headline{
+		Name:  metricName(o.Metric) + " " + name,
+		Scale: timeScale(o.Threshold.Seconds()),
+		Of:    func(c *sim.ClassPhase) stats.Estimate { return quantile(pick(c)) },
+	}, true
+}
+
+// quantileFor returns the reported quantile nearest to a target from below;
+// P99 stands for every stricter target.
+func quantileFor(target float64) (string, func(*sim.Distribution) stats.Estimate) {
+	switch {
+	case target >= .985:
+		return "P99", func(d *sim.Distribution) stats.Estimate { return d.P99 }
+	case target >= .945:
+		return "P95", func(d *sim.Distribution) stats.Estimate { return d.P95 }
+	case target >= .895:
+		return "P90", func(d *sim.Distribution) stats.Estimate { return d.P90 }
+	}
+	return "P50", func(d *sim.Distribution) stats.Estimate { return d.P50 }
+}
+
+func metricName(m slo.Metric) string {
+	return map[slo.Metric]string{slo.TTFT: "TTFT", slo.TPOT: "TPOT", slo.E2E: "E2E", slo.Availability: "availability"}[m]
+}
+
+// promise writes an objective as a sentence's end: "99 % of chat requests get
+// their first token within 2 s".
+func promise(o slo.Objective) string {
+	who := clean(o.Class) + " requests"
+	if len(o.Only) > 0 {
+		who += " of " + list(o.Only)
+	}
+	if len(o.Exclude) > 0 {
+		who += " without " + list(o.Exclude)
+	}
+	within := plainSeconds(o.Threshold.Seconds())
+	return target(o.Target) + " of " + who + " " + map[slo.Metric]string{
+		slo.TTFT:         "get their first token within " + within,
+		slo.TPOT:         "get each further token within " + within + " (mean per request)",
+		slo.E2E:          "are complete within " + within,
+		slo.Availability: "are answered in full",
+	}[o.Metric] + ", over " + span(o.Window)
+}
+
+func list(names []string) string {
+	out := ""
+	for i, n := range names {
+		if i > 0 {
+			out += ", "
+		}
+		out += clean(n)
+	}
+	return out
+}
+
+// left is the share of an objective's budget that remains at the span's end.
+func left(o *sim.SLO) (v stats.Estimate, ok bool) {
+	spent := o.Budget.Spent
+	if spent.R == 0 || math.IsNaN(spent.V) {
+		return stats.Estimate{}, false
+	}
+	rest := 1 - o.Spent
+	return stats.Estimate{V: rest - spent.V, Lo: rest - spent.Hi, Hi: rest - spent.Lo, N: spent.N, R: spent.R, Thin: spent.Thin}, true
+}
+
+// mark returns the moment at which percent of the budget is gone.
+func mark(b *sim.Budget, percent float64) *sim.Mark {
+	for i := range b.Marks {
+		if b.Marks[i].Percent == percent {
+			return &b.Marks[i]
+		}
+	}
+	return nil
+}
+
+// label and moment write an instant: "Tue 14:00", "Thu 19:00 (day 4)".
+func (s *story) label(t clock.Time) string { return t.Label(s.r.Experiment.Start) }
+
+func (s *story) moment(t clock.Time) string {
+	return s.label(t) + " (" + s.day(t) + ")"
+}
+
+// day writes "day 4", counted from the experiment's start.
+func (s *story) day(t clock.Time) string {
+	d, _, _ := strings.Cut(t.DayHour(s.r.Experiment.Start), ", ")
+	return d
+}
+
+// when writes an instant as the budget reports do: "day 4 at 19:00".
+func (s *story) when(t clock.Time) string {
+	d, hour, _ := strings.Cut(t.DayHour(s.r.Experiment.Start), ", ")
+	return d + " at " + hour
+}

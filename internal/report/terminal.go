@@ -1,0 +1,241 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"slosim/sim"
+)
+
+// Widths of the terminal summary: of a terminal that does not tell its own, the
+// narrowest, and the widest lines that still read well.
+const (
+	defaultWidth = 100
+	leastWidth   = 60
+	mostWidth    = 140
+)
+
+// Terminal prints the run's summary: the verdict first, then what it rests on.
+// It uses colour only if w is a terminal and NO_COLOR is not set.
+func Terminal(w io.Writer, r *sim.Result, m Meta) {
+	t := &terminal{story: newStory(r, m), w: w, width: defaultWidth}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		t.colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+			t.width = max(leastWidth, min(mostWidth, columns))
+		}
+	}
+	t.verdict()
+	t.numbers()
+	t.objectives()
+	t.phases()
+	t.pools()
+	t.why()
+	t.notes()
+}
+
+type terminal struct {
+	*story
+	w      io.Writer
+	width  int
+	colour bool
+}
+
+// The styles of the summary.
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "1;31"
+	green  = "1;32"
+	yellow = "1;33"
+)
+
+func (t *terminal) style(code, text string) string {
+	if !t.colour || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func statusStyle(s sim.Status) string {
+	return map[sim.Status]string{sim.Met: green, sim.Missed: red, sim.Undecided: yellow}[s]
+}
+
+// paragraph prints text wrapped, with a lead before the first line and the rest
+// aligned below it.
+func (t *terminal) paragraph(lead, leadStyle, text string) {
+	indent := strings.Repeat(" ", width(lead))
+	for i, line := range wrap(clean(text), t.width-width(lead)) {
+		if i == 0 {
+			fmt.Fprintln(t.w, t.style(leadStyle, lead)+line)
+		} else {
+			fmt.Fprintln(t.w, indent+line)
+		}
+	}
+}
+
+func (t *terminal) section(name string) { fmt.Fprintf(t.w, "\n%s\n", t.style(bold, name)) }
+
+func (t *terminal) verdict() {
+	v := t.r.Verdict
+	reason := v.Reason
+	if reason == "" {
+		reason = t.title()
+	}
+	t.paragraph(string(v.Status)+"  ", statusStyle(v.Status), reason)
+	if v.Reason != "" {
+		t.paragraph("", "", t.title())
+	}
+	if t.r.Partial {
+		t.paragraph("partial: ", yellow, fmt.Sprintf("interrupted; covers %s of %s", span(t.r.End.Sub(0)), span(t.r.Experiment.Duration)))
+	}
+}
+
+func (t *terminal) numbers() {
+	facts := t.facts()
+	if len(facts) == 0 {
+		return
+	}
+	fmt.Fprintln(t.w)
+	wide := 0
+	for _, f := range facts {
+		wide = max(wide, width(f.Label))
+	}
+	for _, f := range facts {
+		lead := "  " + f.Label + strings.Repeat(" ", wide-width(f.Label)) + "  "
+		parts := []string{strings.TrimSpace(f.Value + " " + f.Interval)}
+		for _, p := range []string{f.Extra, f.Change, f.Basis} {
+			if p != "" {
+				parts = append(parts, p)
+			}
+		}
+		t.paragraph(lead, dim, strings.Join(parts, " · "))
+	}
+}
+
+func (t *terminal) objectives() {
+	if len(t.r.SLOs) == 0 {
+		return
+	}
+	t.section("SLOs")
+	table := textTable{columns: []textColumn{{"objective", true, 0}, {"status", true, 0}, {"attained", false, 0}, {"target", false, 1},
+		{"budget spent", false, 0}, {"50 %", true, 4}, {"80 %", true, 3}, {"100 %", true, 0}, {"idle floor", false, 5}, {"alerts", false, 6}}}
+	for i := range t.r.SLOs {
+		o := &t.r.SLOs[i]
+		floor := none
+		if o.IdleFloor.R > 0 {
+			floor = share(o.IdleFloor.V)
+		}
+		table.add(clean(o.Name), string(o.Status), attained(o.Attained), target(o.Target), inPercent.full(o.Budget.Spent),
+			t.markCell(o, 50), t.markCell(o, 80), t.markCell(o, 100), floor, count(len(o.Alerts)))
+	}
+	table.write(t.w, t.width, t.paintStatus(func(i int) sim.Status { return t.r.SLOs[i].Status }, 1))
+}
+
+// paintStatus dims the head and colours the status column.
+func (t *terminal) paintStatus(status func(row int) sim.Status, column int) func(int, int, string) string {
+	return func(row, col int, text string) string {
+		switch {
+		case row < 0:
+			return t.style(dim, text)
+		case col == column:
+			return t.style(statusStyle(status(row)), text)
+		}
+		return text
+	}
+}
+
+// markCell writes when a share of the budget is gone: "day 4, 19:00".
+func (t *terminal) markCell(o *sim.SLO, percent float64) string {
+	m := mark(&o.Budget, percent)
+	switch {
+	case m != nil && m.Reached:
+		return m.At.DayHour(t.r.Experiment.Start)
+	case o.Budget.Needs != "":
+		return "?"
+	}
+	return "not reached"
+}
+
+func (t *terminal) phases() {
+	if len(t.r.Phases) == 0 {
+		return
+	}
+	t.section("Phases")
+	table := textTable{columns: []textColumn{{"phase", true, 0}, {"class", true, 5}, {"cohort", true, 0}, {"requests", false, 2}, {"TTFT P50", false, 3},
+		{"P90", false, 6}, {"P99", false, 0}, {"TPOT P50", false, 4}, {"E2E P99", false, 7}, {"not ok", false, 1}}}
+	thin := false
+	for i := range t.r.Phases {
+		p := &t.r.Phases[i]
+		for j := range p.Classes {
+			c := &p.Classes[j]
+			p99 := seconds(c.TTFT.P99)
+			if c.TTFT.P99.Thin {
+				p99, thin = p99+"*", true
+			}
+			table.add(clean(p.Name), clean(c.Class), clean(c.Cohort), count(c.N), timeScale(c.TTFT.P50.V).value(c.TTFT.P50),
+				timeScale(c.TTFT.P90.V).value(c.TTFT.P90), p99, timeScale(c.TPOT.P50.V).value(c.TPOT.P50),
+				timeScale(c.E2E.P99.V).value(c.E2E.P99), count(notOK(c.Outcomes)))
+		}
+	}
+	table.write(t.w, t.width, t.paintStatus(nil, -1))
+	if thin {
+		t.paragraph("  * ", dim, "P99 from fewer than 1,000 requests in a replication.")
+	}
+	if len(t.r.Seeds) == 1 {
+		t.paragraph("  ", dim, "One replication: no intervals.")
+	}
+}
+
+// notOK counts the requests that were decided and not answered in full.
+func notOK(o sim.Outcomes) int64 { return o.Rejected + o.TimedOut + o.Failed + o.Late }
+
+func (t *terminal) pools() {
+	if len(t.r.Pools) == 0 {
+		return
+	}
+	t.section("Pools")
+	table := textTable{columns: []textColumn{{"pool", true, 0}, {"replicas", false, 1}, {"peak load", false, 0}, {"busy", false, 3}, {"KV peak", false, 2},
+		{"preemptions", false, 4}, {"SM clock", false, 5}, {"hottest", false, 6}, {"W/GPU", false, 7}, {"per month", false, 2}}}
+	for i := range t.r.Pools {
+		p := &t.r.Pools[i]
+		table.add(clean(p.Name), count(p.Replicas), share(p.PeakLoad), inPercent.value(p.Busy), share(p.KVPeak), scale{1, ""}.value(p.Preemptions),
+			scale{1, " MHz"}.value(p.ClockMHz), degrees(p.TempMaxC), scale{1, " W"}.value(p.PowerW), usd(p.USDPerMonth))
+	}
+	table.write(t.w, t.width, t.paintStatus(nil, -1))
+}
+
+func degrees(c float64) string {
+	if c == 0 || math.IsNaN(c) {
+		return none
+	}
+	return number(c, 0) + " °C"
+}
+
+func (t *terminal) why() {
+	if t.focus == nil || t.focus.BlameText == "" && idleFloor(t.focus) == "" && len(t.r.Findings) == 0 {
+		return
+	}
+	t.section("Why")
+	t.paragraph("  ", "", t.focus.BlameText)
+	t.paragraph("  ", "", idleFloor(t.focus))
+	for _, f := range t.r.Findings {
+		t.paragraph("  - ", "", f.Title+". "+f.Evidence)
+	}
+}
+
+func (t *terminal) notes() {
+	fmt.Fprintln(t.w)
+	for _, text := range t.r.Warnings {
+		t.paragraph("note: ", yellow, text)
+	}
+	if len(t.r.NotModelled) > 0 {
+		t.paragraph("not modelled: ", dim, strings.Join(t.r.NotModelled, "; "))
+	}
+	t.paragraph("replay: ", dim, t.m.Command)
+}
