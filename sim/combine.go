@@ -119,6 +119,9 @@ func distribution(list []viewRep, part func(viewRep) summary) Distribution {
 	d.P95 = stats.Of(over(parts, func(s summary) float64 { return s.p95 }), n)
 	d.P99 = stats.Of(over(parts, func(s summary) float64 { return s.p99 }), n)
 	d.P99.Thin = thin
+	for _, e := range []*stats.Estimate{&d.Mean, &d.P50, &d.P90, &d.P95, &d.P99} {
+		e.Lo = max(e.Lo, 0) // neither times nor lengths are negative
+	}
 	return d
 }
 
@@ -139,7 +142,7 @@ func (p *plan) pool(reps []*rep, k int) PoolResult {
 		KVTokens:    int64(spec.Engine.KVBlocks-1) * int64(spec.Engine.BlockSize),
 		Preemptions: stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.preemptions) }), n),
 		LostTokens:  stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.lost) }), n),
-		Busy:        mean(func(w *poolWindow) float64 { return w.busy.Seconds() / monitorInterval.Seconds() }),
+		Busy:        stats.Of(over(list, func(r poolRep) float64 { return r.total.busy.Seconds() / r.total.span.Seconds() }), n),
 		Load:        p.loads(k),
 		GPUHours:    float64(spec.GPUs()) * hours,
 	}
@@ -283,7 +286,7 @@ func (p *plan) poolSeries(reps []*rep, k, windows int) PoolSeries {
 		s.Waiting = append(s.Waiting, w.waiting/n)
 		s.KVUse = append(s.KVUse, w.kv/n)
 		s.KVMax = append(s.KVMax, w.kvMax)
-		s.Busy = append(s.Busy, w.busy.Seconds()/n/monitorInterval.Seconds())
+		s.Busy = append(s.Busy, w.busy.Seconds()/w.span.Seconds())
 		seconds := n * monitorInterval.Seconds() / float64(p.exp.Pools[k].Replicas)
 		s.Preempt = append(s.Preempt, float64(w.preemptions)/seconds)
 		s.Split = append(s.Split, splitOf(&w))

@@ -114,7 +114,7 @@ func (p *plan) clockFinding(r *PoolResult, k int) []Finding {
 		return nil
 	}
 	top := float64(p.exp.Pools[k].Deployment.GPU.MaxClockMHz / models.ClockStepMHz * models.ClockStepMHz)
-	if r.ClockMinMHz >= top {
+	if r.ClockMHz.V > top-models.ClockStepMHz/2 {
 		return nil
 	}
 	return []Finding{{

@@ -35,6 +35,7 @@ type poolWindow struct {
 	kvMax, tempMax       float64
 	clockMin             float64
 	busy                 clock.Duration
+	span                 clock.Duration // that busy is a part of: up to the last step boundaries
 	work                 models.Cost
 	steps                int64
 	preemptions, lost    int64
@@ -47,10 +48,12 @@ func newMonitor(c *cluster) *monitor {
 		pm := poolMonitor{thermal: spec.Thermal.Enabled, windows: make([]poolWindow, c.plan.windows), spent: make([]engine.Spent, spec.Replicas)}
 		if pm.thermal {
 			pm.heat = models.NewHeat(spec.Deployment, spec.Thermal.AmbientC)
-			for i := range spec.Replicas {
+			for range spec.Replicas {
 				pm.states = append(pm.states, pm.heat.Start())
-				pm.spent[i].Until = clock.Time(-c.plan.exp.Warmup)
 			}
+		}
+		for i := range pm.spent {
+			pm.spent[i].Until = clock.Time(-c.plan.exp.Warmup)
 		}
 		m.pools = append(m.pools, pm)
 		for range spec.Replicas {
@@ -105,6 +108,7 @@ func (m *monitor) look(now clock.Time, k int) {
 			load := replica.Load(now)
 			w.add(&load)
 			w.busy += spent.Busy - pm.spent[i].Busy
+			w.span += spent.Until.Sub(pm.spent[i].Until)
 			w.steps += spent.Steps - pm.spent[i].Steps
 			w.work.Add(work, 1)
 			if pm.thermal {
@@ -151,6 +155,7 @@ func (w *poolWindow) merge(o *poolWindow) {
 		w.clockMin = o.clockMin
 	}
 	w.busy += o.busy
+	w.span += o.span
 	w.steps += o.steps
 	w.work.Add(o.work, 1)
 	w.preemptions += o.preemptions

@@ -96,7 +96,10 @@ func phasesOf(e Experiment) []phaseSpan {
 		if several {
 			kind += " " + c.Name
 		}
-		if at <= last.from { // nothing in between: the later name wins
+		if at <= last.from { // nothing in between: one phase with both names
+			if last.name != "before" {
+				kind = last.name + " + " + c.Name
+			}
 			last.name = kind
 			return
 		}

@@ -42,7 +42,8 @@ func (p *plan) newSource(class int, seed uint64, from, until clock.Time) (*sourc
 			return nil, err
 		}
 	case c.Client.Users > 0:
-		if s.thinking = c.Client.Think.Kind != ""; s.thinking {
+		think := c.Client.Think
+		if s.thinking = think.Kind != "" && !(think.Kind == "fixed" && think.Mean == 0); s.thinking {
 			if s.think, err = c.Client.Think.Compile(); err != nil {
 				return nil, err
 			}

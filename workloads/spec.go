@@ -58,7 +58,7 @@ type Client struct {
 
 // Trace names a file of requests to replay.
 type Trace struct {
-	File    string // path as given in the experiment
+	File    string // path; experiments resolve it relative to their own file
 	Format  string // "azure" or "csv"
 	Arrival string // csv: column names
 	Prompt  string

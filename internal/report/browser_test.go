@@ -18,8 +18,6 @@ import (
 	cdpage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
-
-	"slosim/sim"
 )
 
 // requireBrowser makes a missing browser a failure: CI sets it.
@@ -111,10 +109,10 @@ func (c *complaints) watch(t *testing.T, ctx context.Context, url string) {
 }
 
 // open loads a fixture's page from its file and waits until it has drawn.
-func open(t *testing.T, ctx context.Context, r *sim.Result, c *complaints) {
+func open(t *testing.T, ctx context.Context, f fixture, c *complaints) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
-	if err := Write(dir, r, hostileMeta()); err != nil {
+	if err := Write(dir, f.result, f.meta); err != nil {
 		t.Fatal(err)
 	}
 	url := "file://" + filepath.Join(dir, "report.html")
@@ -172,7 +170,7 @@ func TestPageDrawsEveryChart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := tab(t, chromium)
 			var bad complaints
-			open(t, ctx, f.result, &bad)
+			open(t, ctx, f, &bad)
 			for _, view := range []struct {
 				scheme string
 				width  int64

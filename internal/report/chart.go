@@ -94,11 +94,8 @@ type tick struct {
 	symbol string // of ECharts
 }
 
-// secondAxis is the right axis: one label at its reference value.
-type secondAxis struct {
-	max, at float64
-	unit    string
-}
+// secondAxis is an axis without labels for an area below the lines.
+type secondAxis struct{ max float64 }
 
 // key explains a colour in the line above a chart.
 type key struct {

@@ -16,7 +16,7 @@ func (s *story) burnDownChart(i int) *chart {
 	if len(curve) < 2 {
 		return nil
 	}
-	c := &chart{ID: fmt.Sprintf("budget%d", i), group: groupBudget, days: true, from: 0, to: s.budgetEnd(), Height: 230, Unit: "% left", labels: 60}
+	c := &chart{ID: fmt.Sprintf("budget%d", i), group: groupBudget, days: true, from: 0, to: s.budgetEnd(), Height: 230, Unit: "% left", labels: 16}
 	var known, projected, lo, hi []float64
 	least := 0.0
 	for k, p := range curve {
@@ -137,6 +137,7 @@ func (s *story) burnChart() *chart {
 			c.levels = append(c.levels, level{f, burnName(f), "--muted"})
 		}
 	}
+	c.max = niceMax(1.15 * max(top, c.largest()))
 	c.Title = fmt.Sprintf("The budget burns up to %s times as fast as allowed (%s)", factor(top), short(name, 40))
 	c.Aid = "Bad share of the last hour ÷ allowed share; at 1 the budget lasts exactly its window. Pages go out at 14.4 (over 1 h and 5 min) and 6 (over 6 h and 30 min)."
 	return c

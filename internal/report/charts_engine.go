@@ -70,10 +70,8 @@ func (s *story) cacheChart(i int, p *sim.PoolSeries) *chart {
 		return nil
 	}
 	c.Title = fmt.Sprintf("The KV cache is at most %s full", share(largest(p.KVMax)))
-	if top := largest(p.Preempt); top > 0 {
-		c.second = &secondAxis{max: top * 3.2, at: niceBelow(top), unit: "/s"}
-		c.draw("preemptions", "/s", p.Preempt, line{colour: "--slo", right: true, hidden: true, fill: .35})
-		c.Keys = append(c.Keys, key{"preemptions per second (right axis)", "--slo", "area"})
+	if largest(p.Preempt) > 0 {
+		c.under("preemptions", p.Preempt, "--slo", .35)
 		c.Title += "; preemptions happen"
 	} else {
 		c.Title += "; nothing is preempted"

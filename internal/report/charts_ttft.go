@@ -57,7 +57,7 @@ func (s *story) heroChart() *chart {
 		return nil
 	}
 	c.Wide, c.Zoom, c.Height = true, true, 420
-	s.addArrivals(c, data)
+	c.under("arrivals", data.Arrivals, "--arrivals", .16)
 	if s.focus != nil {
 		for _, a := range s.focus.Alerts[:min(maxTicks, len(s.focus.Alerts))] {
 			c.ticks = append(c.ticks, alertTick(a))
@@ -191,28 +191,16 @@ func (s *story) lastChange(t clock.Time) string {
 	return text
 }
 
-// addArrivals lays the arrival rate under a chart, on its own axis, three times
-// as high as it is.
-func (s *story) addArrivals(c *chart, data *sim.ClassSeries) {
-	top := largest(data.Arrivals)
+// under lays a rate below a chart as an area on an axis of its own, which is
+// three times as high as the rate and has no labels: the key tells its peak.
+func (c *chart) under(name string, perSecond []float64, colour string, opacity float32) {
+	top := largest(perSecond)
 	if top == 0 {
 		return
 	}
-	at := niceBelow(top)
-	c.second = &secondAxis{max: top * 3.2, at: at, unit: "/s"}
-	c.draw("arrivals", "/s", data.Arrivals, line{colour: "--arrivals", right: true, hidden: true, fill: .16})
-	c.Keys = append(c.Keys, key{"arrivals per second (right axis)", "--arrivals", "area"})
-}
-
-// niceBelow rounds down to a number that labels an axis well.
-func niceBelow(v float64) float64 {
-	unit := math.Pow(10, math.Floor(math.Log10(v)))
-	for _, k := range []float64{8, 6, 5, 4, 3, 2} {
-		if v >= k*unit {
-			return clip(k * unit)
-		}
-	}
-	return clip(unit)
+	c.second = &secondAxis{max: top * 3.2}
+	c.draw(name, "/s", perSecond, line{colour: colour, right: true, hidden: true, fill: opacity})
+	c.Keys = append(c.Keys, key{name + ", at most " + trimZeros(number(top, decimals(top, 0))) + "/s (own axis)", colour, "area"})
 }
 
 // cohortChart compares P99 of the cohorts of the focus class: who is hurt.

@@ -14,21 +14,22 @@ import (
 // fixture is a result with the number of charts that its page must show.
 type fixture struct {
 	result *sim.Result
+	meta   Meta
 	charts int
 }
 
 // fixtures are the results that every output must be able to tell.
 func fixtures() map[string]fixture {
 	return map[string]fixture{
-		"prompt-growth":   {promptGrowth(), 15},
-		"met":             {metRun(), 13},
-		"partial":         {partialRun(), 12},
-		"one-replication": {oneReplication(), 15},
-		"empty":           {emptyRun(), 0},
-		"never-answered":  {neverAnswered(), 15},
-		"gaps":            {gaps(), 15},
-		"hostile":         {hostile(), 15},
-		"many":            {many(), 49},
+		"prompt-growth":   {promptGrowth(), metaFixture(), 15},
+		"met":             {metRun(), metaFixture(), 13},
+		"partial":         {partialRun(), metaFixture(), 12},
+		"one-replication": {oneReplication(), metaFixture(), 15},
+		"empty":           {emptyRun(), metaFixture(), 0},
+		"never-answered":  {neverAnswered(), metaFixture(), 15},
+		"gaps":            {gaps(), metaFixture(), 15},
+		"hostile":         {hostile(), hostileMeta(), 15},
+		"many":            {many(), metaFixture(), 49},
 	}
 }
 

@@ -36,18 +36,18 @@ type pageData struct {
 	Warnings              []string
 	Facts                 []fact
 
-	Compared  bool // there is a phase before and one after
-	Hero      *figure
-	Zooms     []zoom
-	Classes   []*figure
-	SLOs      []sloCard
-	Burn      *figure
-	Why       whyView
-	Phases    []phaseView
-	Load      []*figure
-	Pools     *tableView
-	Engine    []poolView
-	Source    sourceView
+	Compared bool // there is a phase before and one after
+	Hero     *figure
+	Zooms    []zoom
+	Classes  []*figure
+	SLOs     []sloCard
+	Burn     *figure
+	Why      whyView
+	Phases   []phaseView
+	Load     []*figure
+	Pools    *tableView
+	Engine   []poolView
+	Source   sourceView
 }
 
 // figure is a chart on its way into the page.

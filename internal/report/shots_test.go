@@ -19,7 +19,7 @@ func TestShots(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := tab(t, chromium)
 			var bad complaints
-			open(t, ctx, f.result, &bad)
+			open(t, ctx, f, &bad)
 			dir := filepath.Join(*pagesDir, name)
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)

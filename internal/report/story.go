@@ -202,10 +202,10 @@ func metricName(m slo.Metric) string {
 func promise(o slo.Objective) string {
 	who := clean(o.Class) + " requests"
 	if len(o.Only) > 0 {
-		who += " of " + list(o.Only)
+		who += " (only " + list(o.Only) + ")"
 	}
 	if len(o.Exclude) > 0 {
-		who += " without " + list(o.Exclude)
+		who += " (without " + list(o.Exclude) + ")"
 	}
 	within := plainSeconds(o.Threshold.Seconds())
 	return target(o.Target) + " of " + who + " " + map[slo.Metric]string{

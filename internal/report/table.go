@@ -99,11 +99,24 @@ func (t *textTable) writeRow(w io.Writer, row int, shown, widths []int, paint fu
 	fmt.Fprintln(w, b.String())
 }
 
-// wrap breaks text at spaces into lines of at most n cells.
+// wrap breaks text at spaces into lines of at most n cells, and words that are
+// longer than a line wherever they reach its end.
 func wrap(text string, n int) []string {
+	n = max(8, n)
 	var lines []string
 	current := ""
 	for _, word := range strings.Fields(text) {
+		for width(word) > n {
+			if current != "" {
+				lines = append(lines, current)
+				current = ""
+			}
+			head := strings.TrimSuffix(fit(word, n+1), "…")
+			if head == "" {
+				break
+			}
+			lines, word = append(lines, head), word[len(head):]
+		}
 		switch {
 		case current == "":
 			current = word

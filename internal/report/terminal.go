@@ -20,6 +20,9 @@ const (
 	mostWidth    = 140
 )
 
+// maxPhaseRows bounds the table of phases; all of it is in summary.json.
+const maxPhaseRows = 30
+
 // Terminal prints the run's summary: the verdict first, then what it rests on.
 // It uses colour only if w is a terminal and NO_COLOR is not set.
 func Terminal(w io.Writer, r *sim.Result, m Meta) {
@@ -30,13 +33,7 @@ func Terminal(w io.Writer, r *sim.Result, m Meta) {
 			t.width = max(leastWidth, min(mostWidth, columns))
 		}
 	}
-	t.verdict()
-	t.numbers()
-	t.objectives()
-	t.phases()
-	t.pools()
-	t.why()
-	t.notes()
+	t.print()
 }
 
 type terminal struct {
@@ -44,6 +41,16 @@ type terminal struct {
 	w      io.Writer
 	width  int
 	colour bool
+}
+
+func (t *terminal) print() {
+	t.verdict()
+	t.numbers()
+	t.objectives()
+	t.phases()
+	t.pools()
+	t.why()
+	t.notes()
 }
 
 // The styles of the summary.
@@ -87,7 +94,11 @@ func (t *terminal) verdict() {
 	if reason == "" {
 		reason = t.title()
 	}
-	t.paragraph(string(v.Status)+"  ", statusStyle(v.Status), reason)
+	lead := ""
+	if v.Status != "" {
+		lead = string(v.Status) + "  "
+	}
+	t.paragraph(lead, statusStyle(v.Status), reason)
 	if v.Reason != "" {
 		t.paragraph("", "", t.title())
 	}
@@ -169,11 +180,15 @@ func (t *terminal) phases() {
 	t.section("Phases")
 	table := textTable{columns: []textColumn{{"phase", true, 0}, {"class", true, 5}, {"cohort", true, 0}, {"requests", false, 2}, {"TTFT P50", false, 3},
 		{"P90", false, 6}, {"P99", false, 0}, {"TPOT P50", false, 4}, {"E2E P99", false, 7}, {"not ok", false, 1}}}
-	thin := false
+	thin, left := false, 0
 	for i := range t.r.Phases {
 		p := &t.r.Phases[i]
 		for j := range p.Classes {
 			c := &p.Classes[j]
+			if len(table.rows) == maxPhaseRows {
+				left++
+				continue
+			}
 			p99 := seconds(c.TTFT.P99)
 			if c.TTFT.P99.Thin {
 				p99, thin = p99+"*", true
@@ -184,6 +199,9 @@ func (t *terminal) phases() {
 		}
 	}
 	table.write(t.w, t.width, t.paintStatus(nil, -1))
+	if left > 0 {
+		t.paragraph("  ", dim, count(left)+" more rows are in summary.json.")
+	}
 	if thin {
 		t.paragraph("  * ", dim, "P99 from fewer than 1,000 requests in a replication.")
 	}
