@@ -17,7 +17,6 @@ func (p *plan) findings(r *Result) []Finding {
 		if s.Bad == 0 || s.Status == Met {
 			continue
 		}
-		out = append(out, p.blameFinding(s)...)
 		out = append(out, idleFinding(s)...)
 		out = append(out, queueFinding(s)...)
 	}
@@ -30,28 +29,18 @@ func (p *plan) findings(r *Result) []Finding {
 	return out
 }
 
-// blameFinding names the cohorts behind an objective's misses.
-func (p *plan) blameFinding(s *SLO) []Finding {
-	cohorts := s.cohortShares()
-	if len(cohorts) < 2 {
-		return nil
-	}
-	return []Finding{{
-		Title:    fmt.Sprintf("%s: %s", s.Name, s.BlameText),
-		Evidence: fmt.Sprintf("%d bad events over all replications, by cohort and dominant stage", s.Bad),
-		Share:    cohorts[0].share,
-	}}
-}
-
 // idleFinding says which part of an objective no GPU can fix.
 func idleFinding(s *SLO) []Finding {
-	if s.IdleFloor.R == 0 || s.IdleFloor.V <= 0 || len(s.Phases) == 0 {
+	if s.IdleFloor.R == 0 || len(s.Phases) == 0 {
 		return nil
 	}
 	bad := s.Phases[len(s.Phases)-1].BadShare.V
+	if s.IdleFloor.V < 0.01*bad || s.IdleFloor.V == 0 {
+		return nil
+	}
 	f := Finding{
-		Title:    fmt.Sprintf("%s of the requests miss %s even on an idle replica", percent(s.IdleFloor.V), goalText(s.Objective)),
-		Evidence: fmt.Sprintf("prompts of %d tokens and more; %s: more replicas do not help them", s.IdleLength, s.Name),
+		Title:    fmt.Sprintf("%s: %s of the requests miss %s even on an idle replica", s.Name, percent(s.IdleFloor.V), goalText(s.Objective)),
+		Evidence: fmt.Sprintf("prompts of %d tokens and more: more replicas do not help them", s.IdleLength),
 	}
 	if bad > 0 {
 		f.Share = min(1, s.IdleFloor.V/bad)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"sort"
+	"strconv"
 
 	"slosim/sim/clock"
 	"slosim/sim/slo"
@@ -97,7 +98,7 @@ func goalText(o slo.Objective) string {
 	if o.Metric == slo.Availability {
 		return "an answer"
 	}
-	return metricName(o.Metric) + " " + o.Threshold.String()
+	return "the " + metricName(o.Metric) + " of " + seconds(o.Threshold.Seconds())
 }
 
 func metricName(m slo.Metric) string {
@@ -112,20 +113,32 @@ func metricName(m slo.Metric) string {
 	return string(m)
 }
 
-// percent writes a share with three significant digits.
+// percent writes a share with three significant digits: "9.8 %", "0.05 %".
 func percent(v float64) string {
-	v *= 100
-	switch {
-	case math.IsNaN(v):
+	if math.IsNaN(v) {
 		return "no share"
-	case v != 0 && math.Abs(v) < 0.01:
-		return fmt.Sprintf("%.2g %%", v)
-	case math.Abs(v) < 1:
-		return fmt.Sprintf("%.2f %%", v)
-	case math.Abs(v) < 10:
-		return fmt.Sprintf("%.2f %%", v)
 	}
-	return fmt.Sprintf("%.1f %%", v)
+	return strconv.FormatFloat(roundTo(100*v, 3), 'f', -1, 64) + " %"
+}
+
+// roundTo keeps a number of significant digits.
+func roundTo(v float64, digits int) float64 {
+	if v == 0 {
+		return 0
+	}
+	scale := math.Pow(10, float64(digits-1)-math.Floor(math.Log10(math.Abs(v))))
+	return math.Round(v*scale) / scale
+}
+
+// seconds writes a time in seconds with three significant digits.
+func seconds(v float64) string {
+	if math.IsInf(v, 1) {
+		return "beyond the end of the run"
+	}
+	if v < 1 {
+		return strconv.FormatFloat(roundTo(1000*v, 3), 'f', -1, 64) + " ms"
+	}
+	return strconv.FormatFloat(roundTo(v, 3), 'f', -1, 64) + " s"
 }
 
 // blame sorts the bad events by cohort and dominant stage.
@@ -186,7 +199,7 @@ func (s *SLO) blameText(p *plan) string {
 		}[c.stage]
 		text += fmt.Sprintf(" (%s of them)", percent0(c.stageShare))
 	}
-	return text + "."
+	return text
 }
 
 func hasCohorts(p *plan, class string) bool {
@@ -308,9 +321,42 @@ func verdictOf(r *Result) Verdict {
 		}
 	}
 	s := &r.SLOs[worst]
-	v := Verdict{Status: s.Status, SLO: s.Name, Reason: s.Name + ": " + s.Reason}
+	v := Verdict{Status: s.Status, SLO: s.Name, Reason: s.Name + ": " + quantileText(r, s) + s.Reason}
 	if mark := s.Budget.Marks; s.Status == Missed && len(mark) == 3 && mark[2].Reached {
 		v.Reason += fmt.Sprintf("; the budget of %s is gone on %s", s.Window, mark[2].At.DayHour(r.Experiment.Start))
 	}
 	return v
+}
+
+// quantileText states the quantile that an objective is about, when it judges a
+// whole class: "P99 is 4.43 s [4.39, 4.47]; ".
+func quantileText(r *Result, s *SLO) string {
+	if len(s.Only)+len(s.Exclude) > 0 {
+		return ""
+	}
+	for _, ph := range r.Phases {
+		for _, c := range ph.Classes {
+			if ph.Name != s.Judged || c.Class != s.Class || c.Cohort != "all" {
+				continue
+			}
+			d, ok := map[slo.Metric]Distribution{slo.TTFT: c.TTFT, slo.TPOT: c.TPOT, slo.E2E: c.E2E}[s.Metric]
+			e, name := d.P99, "P99"
+			switch s.Target {
+			case 0.99:
+			case 0.95:
+				e, name = d.P95, "P95"
+			case 0.9:
+				e, name = d.P90, "P90"
+			case 0.5:
+				e, name = d.P50, "P50"
+			default:
+				ok = false
+			}
+			if !ok || e.R == 0 {
+				return ""
+			}
+			return fmt.Sprintf("%s %s is %s; ", metricName(s.Metric), name, seconds(e.V))
+		}
+	}
+	return ""
 }

@@ -23,6 +23,9 @@ import (
 // requireBrowser makes a missing browser a failure: CI sets it.
 const requireBrowser = "SIM_REQUIRE_BROWSER"
 
+// settle is how long a page gets to follow a change of its window.
+const settle = 250 * time.Millisecond
+
 // browser starts headless Chromium without a network, for tab to open pages in.
 // Without a binary the test is skipped, unless the environment demands one.
 func browser(t *testing.T) context.Context {
@@ -108,14 +111,20 @@ func (c *complaints) watch(t *testing.T, ctx context.Context, url string) {
 	}
 }
 
-// open loads a fixture's page from its file and waits until it has drawn.
+// open writes a fixture's page and loads it.
 func open(t *testing.T, ctx context.Context, f fixture, c *complaints) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
 	if err := Write(dir, f.result, f.meta); err != nil {
 		t.Fatal(err)
 	}
-	url := "file://" + filepath.Join(dir, "report.html")
+	load(t, ctx, filepath.Join(dir, "report.html"), c)
+}
+
+// load opens a page from its file and waits until it has drawn.
+func load(t *testing.T, ctx context.Context, path string, c *complaints) {
+	t.Helper()
+	url := "file://" + path
 	c.watch(t, ctx, url)
 	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
 		t.Fatal(err)
@@ -150,7 +159,7 @@ func look(t *testing.T, ctx context.Context, scheme string, width int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, 900), chromedp.Sleep(250*time.Millisecond)); err != nil {
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, 900), chromedp.Sleep(settle)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -161,10 +170,98 @@ type drawn struct {
 	Overflow       int
 }
 
-// TestPageDrawsEveryChart opens each fixture's page in a real browser: every
+// interactScript uses the page as a reader does: it zooms by a preset, opens a
+// data table, and points at every chart.
+const interactScript = `(async () => {
+  const rest = ms => new Promise(r => setTimeout(r, ms));
+  const all = [...document.querySelectorAll(".chart")].map(e => echarts.getInstanceByDom(e));
+  const run = all.filter(c => c.group === "run");
+  document.querySelectorAll(".zooms button")[1].click();
+  await rest(300);
+  const spans = new Set(run.map(c => { const z = c.getOption().dataZoom[0]; return z.startValue + ".." + z.endValue; }));
+  const before = document.querySelectorAll(".zooms button")[1].dataset;
+  const right = run.every(c => { const z = c.getOption().dataZoom[0]; return z.startValue == before.from && z.endValue == before.to; });
+  document.querySelector("details.data").open = true;
+  await rest(100);
+  const tips = [];
+  for (const c of all) {
+    c.dispatchAction({type: "showTip", seriesIndex: 0, dataIndex: 1});
+    await rest(20);
+    tips.push(c.getDom().querySelector(".tip td") !== null);
+  }
+  return {spans: spans.size, right, rows: document.querySelectorAll("details.data tbody tr").length,
+          tips: tips.filter(x => x).length, charts: all.length, images: document.images.length};
+})()`
+
+type interacted struct {
+	Spans, Rows, Tips, Charts, Images int
+	Right                             bool
+}
+
+// TestBrowserActsOnAllCharts checks zoom, table and tooltips on the hostile fixture,
+// whose names reach all three.
+func TestBrowserActsOnAllCharts(t *testing.T) {
+	ctx := tab(t, browser(t))
+	var bad complaints
+	f := fixtures()["hostile"]
+	open(t, ctx, f, &bad)
+	look(t, ctx, "light", 1280)
+	got, err := chromedp.Run(ctx, chromedp.Evaluate[interacted](interactScript, chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := interacted{Spans: 1, Right: true, Rows: len(f.result.Series.T), Tips: f.charts, Charts: f.charts}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	for _, text := range bad.texts {
+		t.Error(text)
+	}
+}
+
+// TestBrowserPrintsEveryChart checks that the printed page keeps its charts, within
+// the sheet's width and in the light colours.
+func TestBrowserPrintsEveryChart(t *testing.T) {
+	ctx := tab(t, browser(t))
+	var bad complaints
+	f := fixtures()["prompt-growth"]
+	open(t, ctx, f, &bad)
+	look(t, ctx, "dark", 700)
+	_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print",
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := chromedp.Do(ctx, chromedp.Sleep(settle)); err != nil {
+		t.Fatal(err)
+	}
+	d, err := chromedp.Run(ctx, chromedp.Evaluate[drawn](drawnScript))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Charts != f.charts || d.Empty != "" || d.Overflow > 0 {
+		t.Errorf("on paper: %+v, want %d charts, none empty", d, f.charts)
+	}
+	ink, err := chromedp.Run(ctx, chromedp.Evaluate[string](`getComputedStyle(document.documentElement).getPropertyValue("--bg")`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.TrimSpace(ink) != "#ffffff" {
+		t.Errorf("the background on paper is %q, want #ffffff", ink)
+	}
+	pdf, err := chromedp.Run(ctx, chromedp.PrintToPDF(chromedp.PDFPreferCSSPageSize()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pdf) < 50_000 {
+		t.Errorf("the PDF has %d bytes: it cannot hold the charts", len(pdf))
+	}
+}
+
+// TestBrowserDrawsEveryChart opens each fixture's page in a real browser: every
 // chart draws, in both themes and on a phone's width, with no error and no
 // request, and nothing in a hostile name runs.
-func TestPageDrawsEveryChart(t *testing.T) {
+func TestBrowserDrawsEveryChart(t *testing.T) {
 	chromium := browser(t)
 	for name, f := range fixtures() {
 		t.Run(name, func(t *testing.T) {
@@ -191,5 +288,35 @@ func TestPageDrawsEveryChart(t *testing.T) {
 				t.Error(text)
 			}
 		})
+	}
+}
+
+// TestBrowserOpensAReport checks a page that a run has written, in CI the main
+// experiment's: SIM_REPORT=out/prompt-growth/report.html.
+func TestBrowserOpensAReport(t *testing.T) {
+	name := os.Getenv("SIM_REPORT")
+	if name == "" {
+		t.Skip("SIM_REPORT names no report.html")
+	}
+	path, err := filepath.Abs(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("SIM_REPORT: %v (relative paths count from internal/report)", err)
+	}
+	ctx := tab(t, browser(t))
+	var bad complaints
+	load(t, ctx, path, &bad)
+	look(t, ctx, "light", 1280)
+	d, err := chromedp.Run(ctx, chromedp.Evaluate[drawn](drawnScript))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Charts == 0 || d.Charts != d.Blocks || d.Empty != "" || d.Overflow > 0 {
+		t.Errorf("%+v: want charts, one per block, none empty, within the window", d)
+	}
+	for _, text := range bad.texts {
+		t.Error(text)
 	}
 }

@@ -62,7 +62,6 @@ type line struct {
 	right  bool   // on the second axis
 	label  string // at the line's end
 	hidden bool   // no stroke: the lower edge of a band
-	step   bool
 }
 
 // level is a horizontal line with a name, such as an SLO.

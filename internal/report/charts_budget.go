@@ -140,6 +140,9 @@ func (s *story) burnChart() *chart {
 	c.max = niceMax(1.15 * max(top, c.largest()))
 	c.Title = fmt.Sprintf("The budget burns up to %s times as fast as allowed (%s)", factor(top), short(name, 40))
 	c.Aid = "Bad share of the last hour ÷ allowed share; at 1 the budget lasts exactly its window. Pages go out at 14.4 (over 1 h and 5 min) and 6 (over 6 h and 30 min)."
+	if n := len(s.r.SLOs); n > len(c.lines) {
+		c.Aid += fmt.Sprintf(" Shown: %d of %d objectives.", len(c.lines), n)
+	}
 	return c
 }
 
@@ -167,13 +170,6 @@ func burnName(f float64) string {
 
 // maxBurnLines bounds the lines of the burn chart to what can be told apart.
 const maxBurnLines = 4
-
-func decimalsOf(v float64) int {
-	if v == float64(int(v)) {
-		return 0
-	}
-	return 1
-}
 
 func alertTick(a sim.Alert) tick {
 	t := tick{t: a.Fired, name: clean(a.Name), colour: "--slo", symbol: "triangle"}

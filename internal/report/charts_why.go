@@ -50,7 +50,7 @@ func (s *story) stageTitle() string {
 	if k < 0 || !(total > 0) {
 		return "Where the time to the first token goes"
 	}
-	text := fmt.Sprintf("%s makes %s of the mean TTFT", title(ttftStages[k]), share(after[k]/total))
+	text := fmt.Sprintf("%s makes %s of the mean TTFT", capital(ttftStages[k]), share(after[k]/total))
 	then := s.row(s.first, s.class, s.cohort)
 	if then == nil {
 		return text
@@ -64,7 +64,7 @@ func (s *story) stageTitle() string {
 	if g < 0 || growth[g] <= 0 {
 		return text
 	}
-	return fmt.Sprintf("%s grows most: from %s to %s of a mean TTFT of %s", title(ttftStages[g]), plainAt(before[g]), plainAt(after[g]), plainAt(total))
+	return fmt.Sprintf("%s grows most: from %s to %s of a mean TTFT of %s", capital(ttftStages[g]), plainAt(before[g]), plainAt(after[g]), plainAt(total))
 }
 
 // ttftStages are the stages before the first token, in order.
@@ -179,14 +179,6 @@ func tokens(v float64) string {
 		return number(v/1000, 0) + "K"
 	}
 	return number(v, 0)
-}
-
-// title puts a capital at the start of an ASCII word.
-func title(word string) string {
-	if word == "" {
-		return ""
-	}
-	return string(word[0]-'a'+'A') + word[1:]
 }
 
 // unitName is a scale's unit for an axis.

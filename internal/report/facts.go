@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"slosim/sim"
 	"slosim/sim/clock"
@@ -54,7 +53,7 @@ func (s *story) decidingFact() (fact, bool) {
 	}
 	e := h.Of(now)
 	f := fact{
-		Label: h.Name + s.inPhase(), Value: timeScale(e.V).value(e), Interval: timeScale(e.V).interval(e),
+		Label: h.Name + s.inPhase(), Value: h.scale(e.V).value(e), Interval: h.scale(e.V).interval(e),
 		Basis: s.basis(now.N, e),
 	}
 	if math.IsInf(e.V, 1) {
@@ -66,7 +65,7 @@ func (s *story) decidingFact() (fact, bool) {
 	}
 	if then := s.row(s.first, s.class, s.cohort); then != nil {
 		before := h.Of(then)
-		f.Change = s.first.Name + ": " + seconds(before)
+		f.Change = clean(s.first.Name) + ": " + h.scale(before.V).full(before)
 		if q := times(e.V, before.V); q != "" {
 			f.Change += ", now " + q + " that"
 		}
@@ -89,12 +88,9 @@ func (s *story) unanswered(c *sim.ClassPhase, h headline) string {
 // attainedFact is the share of good events, for an availability objective.
 func (s *story) attainedFact() fact {
 	o := s.focus
-	value, interval, _ := strings.Cut(attained(o.Attained), " [")
-	if interval != "" {
-		interval = "[" + interval
-	}
+	parts := attainedParts(o.Attained)
 	f := fact{
-		Label: "Availability" + s.inPhase(), Value: value, Interval: interval,
+		Label: "Availability" + s.inPhase(), Value: parts[0], Interval: parts[1],
 		Basis: s.basis(o.Good+o.Bad, o.Attained), Extra: "SLO: " + target(o.Target), Bad: o.Status == sim.Missed,
 	}
 	if s.first != nil && s.index < len(o.Phases) {
@@ -135,7 +131,8 @@ func (s *story) budgetFact(o *sim.SLO) fact {
 	if !ok {
 		return f
 	}
-	f.Value, f.Interval, f.Bad = inPercent.value(rest), inPercent.interval(rest), rest.V <= 0
+	parts := attainedParts(rest)
+	f.Value, f.Interval, f.Bad = parts[0], parts[1], rest.V <= 0
 	if rest.V <= 0 {
 		f.Value, f.Interval = "0 %", ""
 	}

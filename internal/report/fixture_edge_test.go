@@ -183,7 +183,7 @@ func eachSeries(c *sim.ClassSeries, f func(*[]float64)) {
 // emoji with joiners, terminal escapes, and sheer length.
 const (
 	attack  = `</script><img src=x onerror=alert(1)>`
-	rightTo = "\u202eשירות צ׳אט‏ ארוך\u202c"
+	rightTo = "\u202eשירות צ׳אט\u200f ארוך\u202c"
 	emoji   = "👩🏽‍🚀 chat 🚀|`*_"
 	escapes = "\x1b[31mred\x1b[0m\r\n{{.}} ${alert(1)}"
 )

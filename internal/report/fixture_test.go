@@ -43,7 +43,7 @@ func promptGrowth() *sim.Result {
 		Seeds:      []uint64{1, 2, 3, 4, 5},
 		End:        clock.Time(e.Duration),
 		Verdict: sim.Verdict{Status: sim.Missed, SLO: "chat TTFT",
-			Reason: "TTFT P99 breaks its 2 s SLO 24 minutes after the launch: 4.9 s [4.7, 5.1] against 0.42 s before; the month's budget is gone on day 4."},
+			Reason: "chat TTFT: 11.7 % of the requests miss TTFT 2s, only 1 % may; the budget of 30d is gone on day 4, 20:00"},
 		Phases:   promptGrowthPhases(),
 		Pools:    []sim.PoolResult{mainPool()},
 		Series:   promptGrowthSeries(e),

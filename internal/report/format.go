@@ -42,8 +42,8 @@ func timeScale(v float64) scale {
 }
 
 // decimals returns how many digits after the point show v to its uncertainty:
-// the first digit of the interval's width, but two to four significant digits of
-// v; three when nothing is known of the error.
+// the first digit of the interval's width, but two or three significant digits
+// of v; three when nothing is known of the error.
 func decimals(v, halfWidth float64) int {
 	if v == 0 && halfWidth == 0 {
 		return 0
@@ -52,8 +52,8 @@ func decimals(v, halfWidth float64) int {
 	if v != 0 {
 		magnitude = int(math.Floor(math.Log10(math.Abs(v))))
 	}
-	least, most := 1-magnitude, 3-magnitude
-	d := 2 - magnitude
+	least, most := 1-magnitude, 2-magnitude
+	d := most
 	if halfWidth > 0 && !math.IsInf(halfWidth, 0) {
 		d = -int(math.Floor(math.Log10(2 * halfWidth)))
 	}
@@ -164,21 +164,29 @@ func share(v float64) string { return inPercent.plain(v) }
 
 // attained writes a share near 1 to the precision of what is missing from it:
 // "99.996 % [99.995, 99.997]".
-func attained(e stats.Estimate) string {
+func attained(e stats.Estimate) string { return strings.TrimSpace(strings.Join(attainedParts(e), " ")) }
+
+// attainedParts are the share and its interval, which may be "".
+func attainedParts(e stats.Estimate) []string {
 	if e.R == 0 || math.IsNaN(e.V) {
-		return none
+		return []string{none, ""}
 	}
-	missing := e
-	missing.V = 1 - e.V
-	digits := inPercent.digits(missing)
-	if missing.V == 0 {
-		digits = 0
-	}
-	out := number(100*e.V, digits) + " %"
+	precision := 10 * (1 - e.V)
 	if e.R > 1 {
-		out += " [" + number(100*e.Lo, digits) + ", " + number(100*e.Hi, digits) + "]"
+		precision = 100 * (e.Hi - e.Lo)
 	}
-	return out
+	digits := 0
+	if precision > 0 {
+		digits = max(0, min(5, -int(math.Floor(math.Log10(precision)))))
+	}
+	if e.R == 1 && e.V < 1 {
+		digits = max(1, digits)
+	}
+	interval := ""
+	if e.R > 1 {
+		interval = "[" + number(100*e.Lo, digits) + ", " + number(100*e.Hi, digits) + "]"
+	}
+	return []string{number(100*e.V, digits) + " %", interval}
 }
 
 // target writes an objective's target without rounding it up: 0.999 → "99.9 %".

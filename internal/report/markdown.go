@@ -14,7 +14,7 @@ func summaryMarkdown(s *story) ([]byte, error) {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("### %s: %s", s.r.Verdict.Status, markdown(s.title()))
 	line("")
-	line("%s", markdown(s.r.Verdict.Reason))
+	line("%s", markdown(s.headline()))
 	if s.r.Partial {
 		line("")
 		line("**Partial**: interrupted after %s of %s.", s.label(s.r.End), span(s.r.Experiment.Duration))
@@ -23,7 +23,7 @@ func summaryMarkdown(s *story) ([]byte, error) {
 	s.markdownSLOs(line)
 	if s.focus != nil && s.focus.BlameText != "" {
 		line("")
-		line("%s %s", markdown(s.focus.BlameText), markdown(idleFloor(s.focus)))
+		line("%s %s", markdown(sentence(s.focus.BlameText)), markdown(idleFloor(s.focus)))
 	}
 	line("")
 	for _, f := range s.facts() {

@@ -47,6 +47,27 @@ func unbroken(s string) string {
 	return interval.ReplaceAllStringFunc(unitAfterNumber.ReplaceAllStringFunc(s, bind), bind)
 }
 
+// sentence begins text with a capital and ends it with a full stop.
+func sentence(text string) string {
+	text = clean(text)
+	if text == "" {
+		return ""
+	}
+	text = capital(text)
+	if !strings.ContainsAny(text[len(text)-1:], ".!?") {
+		text += "."
+	}
+	return text
+}
+
+// capital puts a capital at the start of a text that begins with an ASCII letter.
+func capital(text string) string {
+	if text != "" && text[0] >= 'a' && text[0] <= 'z' {
+		return string(text[0]-'a'+'A') + text[1:]
+	}
+	return text
+}
+
 // isJoiner reports runes that must not end a cut: they bind to what follows.
 func isJoiner(r rune) bool { return r == '\u200D' || r == '\uFE0F' }
 

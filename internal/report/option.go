@@ -134,9 +134,6 @@ func (c *chart) series(i int) charts.SingleSeries {
 	if l.fill > 0 {
 		out.AreaStyle = &opts.AreaStyle{Color: l.colour, Opacity: opts.Float(l.fill)}
 	}
-	if l.step {
-		out.Step = "end"
-	}
 	return out
 }
 
@@ -283,6 +280,9 @@ func (c *chart) labelOffsets() map[int]float64 {
 // pixel is the height of a value of the left axis, in pixels from the plot's top.
 func (c *chart) pixel(v float64) float64 {
 	height := float64(c.Height - plotTop - plotBottom)
+	if c.Zoom {
+		height -= zoomHeight
+	}
 	lo, hi := c.min, c.top()
 	if c.log {
 		lo, hi = c.logRange()

@@ -30,25 +30,30 @@ type pageData struct {
 	Name, Title, Question string
 	Setting               string // the run in one line: span, start, replications
 	Status                sim.Status
-	Reason                string
+	Headline, Reason      string
 	Partial               string
 	Command               string
-	Warnings              []string
+	Warnings, More        []string // the first notes, and the rest
 	Facts                 []fact
 
-	Compared bool // there is a phase before and one after
-	Hero     *figure
-	Zooms    []zoom
-	Classes  []*figure
-	SLOs     []sloCard
-	Burn     *figure
-	Why      whyView
-	Phases   []phaseView
-	Load     []*figure
-	Pools    *tableView
-	Engine   []poolView
-	Source   sourceView
+	Compared  bool // there is a phase before and one after
+	Hero      *figure
+	Zooms     []zoom
+	Classes   []*figure
+	SLOs      []sloCard
+	BurnDowns bool // some objective has a burn-down
+	Burn      *figure
+	Why       whyView
+	Phases    []phaseView
+	Load      []*figure
+	Pools     *tableView
+	Engine    []poolView
+	MorePools int // not drawn
+	Source    sourceView
 }
+
+// mostNotes bounds the notes above the first chart.
+const mostNotes = 3
 
 // figure is a chart on its way into the page.
 type figure struct {
@@ -72,11 +77,14 @@ type poolView struct {
 func page(s *story) ([]byte, error) {
 	d := &pageData{
 		Name: clean(s.r.Experiment.Name), Title: s.title(), Question: clean(s.r.Experiment.Question), Setting: s.setting(),
-		Status: s.r.Verdict.Status, Reason: clean(s.r.Verdict.Reason), Command: clean(s.m.Command), Facts: s.facts(),
+		Status: s.r.Verdict.Status, Headline: s.headline(), Reason: clean(s.r.Verdict.Reason), Command: clean(s.m.Command), Facts: s.facts(),
 		Why: s.why(), Phases: s.phaseViews(), Pools: s.poolTable(), Source: s.source(), Zooms: s.zooms(), Compared: s.first != nil,
 	}
 	for _, w := range s.r.Warnings {
 		d.Warnings = append(d.Warnings, clean(w))
+	}
+	if len(d.Warnings) > mostNotes {
+		d.Warnings, d.More = d.Warnings[:mostNotes-1], d.Warnings[mostNotes-1:]
 	}
 	if s.r.Partial {
 		d.Partial = fmt.Sprintf("Interrupted: this covers %s of %s, until %s.", span(clock.Duration(s.r.End)), span(s.r.Experiment.Duration), s.moment(s.r.End))
@@ -97,61 +105,56 @@ func page(s *story) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// figures draws the page's charts; a chart without data is left out.
+// drawer turns charts into figures and keeps the first error.
+type drawer struct {
+	start clock.Duration
+	err   error
+}
+
+// one draws a chart; nil, for a chart without data, stays nil.
+func (d *drawer) one(c *chart) *figure {
+	if c == nil {
+		return nil
+	}
+	data, err := c.JSON(d.start)
+	if err != nil && d.err == nil {
+		d.err = fmt.Errorf("chart %s: %w", c.ID, err)
+	}
+	return &figure{c, data}
+}
+
+func (d *drawer) many(charts ...*chart) (out []*figure) {
+	for _, c := range charts {
+		if f := d.one(c); f != nil {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// figures draws the page's charts.
 func (s *story) figures(d *pageData) error {
-	draw := func(charts ...*chart) (out []*figure, err error) {
-		for _, c := range charts {
-			if c == nil {
-				continue
-			}
-			data, err := c.JSON(s.r.Experiment.Start)
-			if err != nil {
-				return nil, fmt.Errorf("chart %s: %w", c.ID, err)
-			}
-			out = append(out, &figure{c, data})
-		}
-		return out, nil
-	}
-	var load []*chart
+	draw := &drawer{start: s.r.Experiment.Start}
+	d.Hero, d.Burn = draw.one(s.heroChart()), draw.one(s.burnChart())
+	d.Why.Stages, d.Why.Cohorts = draw.one(s.stageChart()), draw.one(s.cohortChart())
+	d.Classes = draw.many(s.classCharts()...)
 	if len(s.r.Series.T) > 0 {
-		load = []*chart{s.arrivalChart(), s.mixChart(), s.lengthChart()}
-	}
-	one := func(dst **figure, c *chart) error {
-		figures, err := draw(c)
-		if len(figures) > 0 {
-			*dst = figures[0]
-		}
-		return err
-	}
-	many := func(dst *[]*figure, charts ...*chart) (err error) {
-		*dst, err = draw(charts...)
-		return err
-	}
-	for _, err := range []error{
-		one(&d.Hero, s.heroChart()), one(&d.Burn, s.burnChart()), one(&d.Why.Stages, s.stageChart()), one(&d.Why.Cohorts, s.cohortChart()),
-		many(&d.Classes, s.classCharts()...), many(&d.Load, load...),
-	} {
-		if err != nil {
-			return err
-		}
+		d.Load = draw.many(s.arrivalChart(), s.mixChart(), s.lengthChart())
 	}
 	for i := range s.r.SLOs {
-		if err := one(&d.SLOs[i].BurnDown, s.burnDownChart(i)); err != nil {
-			return err
-		}
+		d.SLOs[i].BurnDown = draw.one(s.burnDownChart(i))
+		d.BurnDowns = d.BurnDowns || d.SLOs[i].BurnDown != nil
 	}
 	for i := range s.r.Series.Pools[:min(maxPoolCharts, len(s.r.Series.Pools))] {
 		p := &s.r.Series.Pools[i]
-		view := poolView{Name: clean(p.Name)}
-		if err := many(&view.Engine, s.queueChart(i, p), s.cacheChart(i, p)); err != nil {
-			return err
-		}
-		if err := many(&view.Hardware, s.splitChart(i, p), s.clockChart(i, p), s.heatChart(i, p), s.powerChart(i, p)); err != nil {
-			return err
-		}
-		d.Engine = append(d.Engine, view)
+		d.Engine = append(d.Engine, poolView{
+			Name:     clean(p.Name),
+			Engine:   draw.many(s.queueChart(i, p), s.cacheChart(i, p)),
+			Hardware: draw.many(s.splitChart(i, p), s.clockChart(i, p), s.heatChart(i, p), s.powerChart(i, p)),
+		})
 	}
-	return nil
+	d.MorePools = max(0, len(s.r.Series.Pools)-maxPoolCharts)
+	return draw.err
 }
 
 // Nav lists the page's sections as they exist.

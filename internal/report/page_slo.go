@@ -65,7 +65,7 @@ func (s *story) sloCard(o *sim.SLO) sloCard {
 		c.Alarm = "80 % of the budget is spent within one week: an alarm of its own."
 	}
 	if b.BadMinutes.R > 0 && b.AllowedMinutes > 0 {
-		c.Minutes = fmt.Sprintf("By time: %s bad minutes in the run, %s allowed in %s.", minutes(b.BadMinutes), number(b.AllowedMinutes, decimalsOf(b.AllowedMinutes)), span(o.Window))
+		c.Minutes = fmt.Sprintf("By time: %s bad minutes in the run, %s allowed in %s.", minutes(b.BadMinutes), trimZeros(number(b.AllowedMinutes, 1)), span(o.Window))
 	}
 	if o.Status == sim.Undecided && o.MoreReps > 0 {
 		c.Reason = joinSentences(c.Reason, fmt.Sprintf("about %s would decide it", plural(o.MoreReps, "more replication")))
@@ -149,7 +149,7 @@ type finding struct{ Title, Evidence, Share string }
 func (s *story) why() whyView {
 	var v whyView
 	for _, f := range s.r.Findings {
-		out := finding{Title: strings.TrimRight(clean(f.Title), "."), Evidence: clean(f.Evidence)}
+		out := finding{Title: strings.TrimRight(clean(f.Title), "."), Evidence: sentence(f.Evidence)}
 		if f.Share > 0 {
 			out.Share = share(f.Share)
 		}
@@ -158,7 +158,7 @@ func (s *story) why() whyView {
 	if s.focus == nil {
 		return v
 	}
-	v.Text, v.IdleFloor = clean(s.focus.BlameText), idleFloor(s.focus)
+	v.Text, v.IdleFloor = sentence(s.focus.BlameText), idleFloor(s.focus)
 	if len(s.focus.Blame) == 0 {
 		return v
 	}

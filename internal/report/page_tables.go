@@ -91,7 +91,7 @@ func (s *story) phaseView(class string) phaseView {
 		first := true
 		for j := range p.Classes {
 			c := &p.Classes[j]
-			if c.Class != class {
+			if c.Class != class || redundant(p, c) {
 				continue
 			}
 			lead := []cell{{Strong: true}, text(clean(c.Cohort))}
@@ -195,7 +195,7 @@ func (s *story) poolTable() *tableView {
 			{Text: share(p.PeakLoad), Sub: loadNote(p), Num: true}, {Text: inPercent.value(p.Busy), Sub: inPercent.interval(p.Busy), Num: true},
 			{Text: share(p.KVPeak), Sub: "of " + count(p.KVBlocks) + " blocks", Num: true}, plainUnit("", p.Preemptions),
 			{Text: scale{1, " MHz"}.value(p.ClockMHz), Sub: minimum, Num: true}, num(degrees(p.TempMaxC)), plainUnit(" W", p.PowerW),
-			num(kilowattHours(p.EnergyKWh)), num(number(p.GPUHours, 0)), num(usd(p.USDPerMonth)),
+			num(kilowattHours(p.EnergyKWh)), num(number(p.GPUHours, 0)), num(perMonth(p)),
 		})
 	}
 	t.Notes = []string{"Peak load is the highest rate of the last phase ÷ the rate at which its mix saturates the pool. Busy is the share of time a step runs: near 100 % from light load on, and no measure of utilisation."}
@@ -206,12 +206,23 @@ func kilowattHours(v float64) string {
 	if v == 0 || math.IsNaN(v) {
 		return none
 	}
-	return number(v, 0) + " kWh"
+	return number(v, decimals(v, 0)) + " kWh"
+}
+
+// perMonth is a pool's price for 30 days, where it has one.
+func perMonth(p *sim.PoolResult) string {
+	if p.USDPerMonth == 0 {
+		return none
+	}
+	return usd(p.USDPerMonth)
 }
 
 // loadNote writes the peak load of each phase: "before 22 %, after 83 %".
 func loadNote(p *sim.PoolResult) string {
 	var parts []string
+	if len(p.Load) < 2 {
+		return ""
+	}
 	for _, l := range p.Load {
 		if q := l.PeakRate / l.Saturation; !math.IsNaN(q) && !math.IsInf(q, 0) {
 			parts = append(parts, fmt.Sprintf("%s %s", short(l.Phase, 20), share(q)))

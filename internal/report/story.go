@@ -108,6 +108,17 @@ func (s *story) row(p *sim.Phase, class, cohort string) *sim.ClassPhase {
 	return nil
 }
 
+// redundant reports a row of existing requests that repeats the row of all: no
+// request of the phase was in another cohort.
+func redundant(p *sim.Phase, c *sim.ClassPhase) bool {
+	if c.Cohort != existing {
+		return false
+	}
+	return slices.ContainsFunc(p.Classes, func(x sim.ClassPhase) bool {
+		return x.Class == c.Class && x.Cohort == everyone && x.N == c.N
+	})
+}
+
 // series returns a class and cohort over time, or nil.
 func (s *story) series(class, cohort string) *sim.ClassSeries {
 	for i := range s.r.Series.Classes {
@@ -155,9 +166,17 @@ func (s *story) objective(class string) *sim.SLO {
 
 // headline is the quantile that an objective's target speaks of, of one row.
 type headline struct {
-	Name  string // "TTFT P99"
-	Scale scale
-	Of    func(*sim.ClassPhase) stats.Estimate
+	Name      string // "TTFT P99"
+	Threshold float64
+	Of        func(*sim.ClassPhase) stats.Estimate
+}
+
+// scale shows a value in the unit of its threshold, unless it is far from it.
+func (h headline) scale(v float64) scale {
+	if h.Threshold < 1 && v < 1 {
+		return inMillis
+	}
+	return timeScale(v)
 }
 
 // decides returns the number that an objective is read by; ok is false for
@@ -173,9 +192,9 @@ func decides(o slo.Objective) (h headline, ok bool) {
 	}
 	name, quantile := quantileFor(o.Target)
 	return headline{
-		Name:  metricName(o.Metric) + " " + name,
-		Scale: timeScale(o.Threshold.Seconds()),
-		Of:    func(c *sim.ClassPhase) stats.Estimate { return quantile(pick(c)) },
+		Name:      metricName(o.Metric) + " " + name,
+		Threshold: o.Threshold.Seconds(),
+		Of:        func(c *sim.ClassPhase) stats.Estimate { return quantile(pick(c)) },
 	}, true
 }
 

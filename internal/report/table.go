@@ -45,7 +45,7 @@ func (t *textTable) widths() []int {
 	return out
 }
 
-// fitting picks the columns that fit, and narrows the first one if even the
+// fitting picks the columns that fit, and narrows the widest ones if even the
 // columns that are always shown are too wide.
 func (t *textTable) fitting(widths []int, room int) []int {
 	dropped := make([]bool, len(t.columns))
@@ -62,13 +62,24 @@ func (t *textTable) fitting(widths []int, room int) []int {
 				worst = c
 			}
 		}
-		if total-columnGap <= room || worst < 0 {
-			if over := total - columnGap - room; over > 0 {
-				widths[0] = max(8, widths[0]-over)
-			}
+		if over := total - columnGap - room; over <= 0 || worst < 0 {
+			narrow(widths, shown, over)
 			return shown
 		}
 		dropped[worst] = true
+	}
+}
+
+// narrow takes cells away from the widest of the shown columns, one by one.
+func narrow(widths, shown []int, over int) {
+	for ; over > 0; over-- {
+		widest := shown[0]
+		for _, c := range shown {
+			if widths[c] > widths[widest] {
+				widest = c
+			}
+		}
+		widths[widest]--
 	}
 }
 

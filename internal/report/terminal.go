@@ -20,6 +20,9 @@ const (
 	mostWidth    = 140
 )
 
+// mostLabel bounds the labels of the numbers, which hold names of phases.
+const mostLabel = 32
+
 // maxPhaseRows bounds the table of phases; all of it is in summary.json.
 const maxPhaseRows = 30
 
@@ -89,19 +92,16 @@ func (t *terminal) paragraph(lead, leadStyle, text string) {
 func (t *terminal) section(name string) { fmt.Fprintf(t.w, "\n%s\n", t.style(bold, name)) }
 
 func (t *terminal) verdict() {
-	v := t.r.Verdict
-	reason := v.Reason
-	if reason == "" {
-		reason = t.title()
-	}
-	lead := ""
+	v, head, lead := t.r.Verdict, t.headline(), ""
 	if v.Status != "" {
 		lead = string(v.Status) + "  "
 	}
-	t.paragraph(lead, statusStyle(v.Status), reason)
-	if v.Reason != "" {
-		t.paragraph("", "", t.title())
+	if head == "" {
+		head = t.title()
+	} else {
+		defer t.paragraph("", dim, t.title())
 	}
+	t.paragraph(lead, statusStyle(v.Status), head)
 	if t.r.Partial {
 		t.paragraph("partial: ", yellow, fmt.Sprintf("interrupted; covers %s of %s", span(t.r.End.Sub(0)), span(t.r.Experiment.Duration)))
 	}
@@ -115,10 +115,11 @@ func (t *terminal) numbers() {
 	fmt.Fprintln(t.w)
 	wide := 0
 	for _, f := range facts {
-		wide = max(wide, width(f.Label))
+		wide = max(wide, width(fit(f.Label, mostLabel)))
 	}
 	for _, f := range facts {
-		lead := "  " + f.Label + strings.Repeat(" ", wide-width(f.Label)) + "  "
+		label := fit(f.Label, mostLabel)
+		lead := "  " + label + strings.Repeat(" ", wide-width(label)) + "  "
 		parts := []string{strings.TrimSpace(f.Value + " " + f.Interval)}
 		for _, p := range []string{f.Extra, f.Change, f.Basis} {
 			if p != "" {
@@ -134,7 +135,7 @@ func (t *terminal) objectives() {
 		return
 	}
 	t.section("SLOs")
-	table := textTable{columns: []textColumn{{"objective", true, 0}, {"status", true, 0}, {"attained", false, 0}, {"target", false, 1},
+	table := textTable{columns: []textColumn{{"objective", true, 0}, {"status", true, 0}, {"attained", false, 1}, {"target", false, 2},
 		{"budget spent", false, 0}, {"50 %", true, 4}, {"80 %", true, 3}, {"100 %", true, 0}, {"idle floor", false, 5}, {"alerts", false, 6}}}
 	for i := range t.r.SLOs {
 		o := &t.r.SLOs[i]
@@ -185,6 +186,9 @@ func (t *terminal) phases() {
 		p := &t.r.Phases[i]
 		for j := range p.Classes {
 			c := &p.Classes[j]
+			if redundant(p, c) {
+				continue
+			}
 			if len(table.rows) == maxPhaseRows {
 				left++
 				continue
@@ -223,7 +227,7 @@ func (t *terminal) pools() {
 	for i := range t.r.Pools {
 		p := &t.r.Pools[i]
 		table.add(clean(p.Name), count(p.Replicas), share(p.PeakLoad), inPercent.value(p.Busy), share(p.KVPeak), scale{1, ""}.value(p.Preemptions),
-			scale{1, " MHz"}.value(p.ClockMHz), degrees(p.TempMaxC), scale{1, " W"}.value(p.PowerW), usd(p.USDPerMonth))
+			scale{1, " MHz"}.value(p.ClockMHz), degrees(p.TempMaxC), scale{1, " W"}.value(p.PowerW), perMonth(p))
 	}
 	table.write(t.w, t.width, t.paintStatus(nil, -1))
 }
@@ -240,10 +244,10 @@ func (t *terminal) why() {
 		return
 	}
 	t.section("Why")
-	t.paragraph("  ", "", t.focus.BlameText)
+	t.paragraph("  ", "", sentence(t.focus.BlameText))
 	t.paragraph("  ", "", idleFloor(t.focus))
 	for _, f := range t.r.Findings {
-		t.paragraph("  - ", "", f.Title+". "+f.Evidence)
+		t.paragraph("  - ", "", strings.TrimRight(clean(f.Title), ".")+". "+sentence(f.Evidence))
 	}
 }
 
