@@ -11,6 +11,7 @@ type Config struct {
 	KVBlocks          int32 // null block included; usable are KVBlocks − 1
 	ReserveFullPrompt bool  // admit only when the whole prompt fits in free blocks
 	WatermarkBlocks   int32 // kept free at admission while anything runs
+	LongPrefillTokens int32 // most tokens of one prompt in a step (long_prefill_token_threshold); 0 = no limit
 	Stepping          bool  // visit every step boundary: the reference for closed-form stretches
 
 	Model models.StepModel

@@ -60,6 +60,7 @@ func drawScenario(t *rapid.T) scenario {
 		BlockSize:         block,
 		KVBlocks:          1 + least + rapid.Int32Range(0, 3*least).Draw(t, "spare"),
 		ReserveFullPrompt: rapid.Bool().Draw(t, "gate"),
+		LongPrefillTokens: rapid.SampledFrom([]int32{0, 0, 3, 20}).Draw(t, "threshold"),
 		WatermarkBlocks:   rapid.Int32Range(0, 3).Draw(t, "watermark"),
 		Model:             toy{base: rapid.Int64Range(1, 2_000_000_000).Draw(t, "base"), token: rapid.Int64Range(0, 30_000_000).Draw(t, "token"), ctx: rapid.Int64Range(0, 200_000).Draw(t, "ctx")},
 		Host: models.Host{

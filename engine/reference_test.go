@@ -181,8 +181,12 @@ func (e *reference) schedule(now clock.Time) bool {
 		if n == 0 {
 			n = 1
 		}
+		if t := e.cfg.LongPrefillTokens; t > 0 {
+			n = min(n, t)
+		}
 		n = min(n, budget)
 		if n == 0 {
+			allDecode = false // this step leaves a running row out
 			continue
 		}
 		gone := false
@@ -214,6 +218,9 @@ func (e *reference) schedule(now clock.Time) bool {
 	for !preempted && len(e.waiting) > 0 && budget > 0 && int32(len(e.running)) < e.cfg.MaxSeqs {
 		q := e.waiting[0]
 		n := min(q.target, budget)
+		if t := e.cfg.LongPrefillTokens; t > 0 {
+			n = min(n, t)
+		}
 		keep := int32(0)
 		if len(e.running) > 0 {
 			keep = e.cfg.WatermarkBlocks

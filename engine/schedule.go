@@ -18,6 +18,7 @@ func (v *VLLM) schedule(now clock.Time) bool {
 	st := &v.ring[v.steps]
 	st.batch = models.Batch{}
 	st.started, st.firsts, st.finals = st.started[:0], st.firsts[:0], none
+	v.idle = idleRows{}
 	v.heldSum += int64(v.decodes) // each row holds one token more than in the step before
 
 	preempted := v.scheduleRunning(now, s, st)
@@ -25,14 +26,14 @@ func (v *VLLM) schedule(now clock.Time) bool {
 		v.admit(st)
 	}
 	b := &st.batch
-	b.DecodeSeqs, b.DecodeCtx = v.decodes, v.heldSum
-	b.Tokens = v.decodes + b.PrefillTokens
-	b.Seqs += v.decodes
+	b.DecodeSeqs, b.DecodeCtx = v.decodes-v.idle.rows, v.heldSum-v.idle.held
+	b.Tokens = b.DecodeSeqs + b.PrefillTokens
+	b.Seqs += b.DecodeSeqs
 	if b.Tokens == 0 {
 		return false
 	}
 	st.same = !v.changed && b.PrefillTokens == 0
-	v.changed = b.PrefillTokens > 0
+	v.changed = b.PrefillTokens > 0 || v.idle.rows > 0
 	v.newest = s
 	v.steps++
 	v.minFree = min(v.minFree, v.freeBlks)
@@ -106,21 +107,23 @@ func (v *VLLM) need(s int64) int32 {
 // reports whether any row was preempted.
 func (v *VLLM) scheduleRunning(now clock.Time, s int64, st *step) bool {
 	need := v.need(s)
-	budget := v.cfg.MaxBatchedTokens - v.decodes
+	want := v.decodes
 	for _, i := range v.partial {
 		r := &v.rows.rows[i]
-		n := min(r.target-r.computed, budget)
-		budget -= n
+		n := min(v.limit(r.target-r.computed), v.cfg.MaxBatchedTokens-v.decodes)
+		want += n
 		need += v.blocksFor(int64(r.computed+n)) - r.blocks
 	}
-	if need > v.freeBlks {
-		return v.scheduleShort(now, s, st)
+	// The order of the rows matters only when blocks or budget run out.
+	if need > v.freeBlks || len(v.partial) > 1 && want > v.cfg.MaxBatchedTokens {
+		return v.walkRunning(now, s, st)
 	}
 	v.freeBlks -= v.need(s)
-	budget = v.cfg.MaxBatchedTokens - v.decodes
+	budget := v.cfg.MaxBatchedTokens - v.decodes
 	kept := v.partial[:0]
 	for _, i := range v.partial {
-		if n := min(v.rows.rows[i].target-v.rows.rows[i].computed, budget); n > 0 {
+		r := &v.rows.rows[i]
+		if n := min(v.limit(r.target-r.computed), budget); n > 0 {
 			budget -= n
 			if v.chunk(i, n, st) {
 				continue
@@ -132,47 +135,78 @@ func (v *VLLM) scheduleRunning(now clock.Time, s int64, st *step) bool {
 	return false
 }
 
-// scheduleShort is scheduleRunning when the blocks do not suffice: it walks the
-// running rows in order of admission and preempts from the end, as vLLM does.
-func (v *VLLM) scheduleShort(now clock.Time, s int64, st *step) bool {
+// limit caps a chunk at long_prefill_token_threshold.
+func (v *VLLM) limit(n int32) int32 {
+	if t := v.cfg.LongPrefillTokens; t > 0 {
+		return min(n, t)
+	}
+	return n
+}
+
+// walkRunning is scheduleRunning row by row in order of admission, as vLLM does
+// it: rows that find no budget wait a step, and rows that find no blocks preempt
+// the one admitted last.
+func (v *VLLM) walkRunning(now clock.Time, s int64, st *step) bool {
 	preempted := false
 	rows := v.rows.rows
-	budget := v.cfg.MaxBatchedTokens - v.decodes
-	for k := 0; k < len(v.order.entries); k++ {
+	budget := v.cfg.MaxBatchedTokens
+	for k := 0; k < len(v.order.entries) && budget >= 0; k++ {
 		e := v.order.entries[k]
 		if !e.current(rows) || rows[e.row].state == ending {
 			continue
 		}
 		r := &rows[e.row]
-		take, n := int32(0), int32(0)
-		if r.state == decoding {
-			if (r.heldAt0+s-1)&int64(v.cfg.BlockSize-1) == 0 {
-				take = 1
+		n := int32(1)
+		if r.state == prefilling {
+			n = v.limit(r.target - r.computed)
+		}
+		n = min(n, budget)
+		if n == 0 {
+			if r.state == decoding {
+				v.delay(e.row, s)
 			}
-		} else {
-			if n = min(r.target-r.computed, budget); n == 0 {
-				continue
-			}
+			continue
+		}
+		take := int32(0)
+		if r.state == prefilling {
 			take = v.blocksFor(int64(r.computed+n)) - r.blocks
+		} else if (r.heldAt0+s-1)&int64(v.cfg.BlockSize-1) == 0 {
+			take = 1
 		}
 		lost := false
 		for take > v.freeBlks && !lost {
 			victim := v.last()
-			budget += v.preempt(now, victim)
+			v.preempt(now, victim)
 			preempted, lost = true, victim == e.row
 		}
-		switch {
-		case lost:
-		case n == 0:
+		if lost {
+			continue
+		}
+		budget -= n
+		if r.state == decoding {
 			v.freeBlks -= take
-		default:
-			budget -= n
-			if v.chunk(e.row, n, st) {
-				v.dropPartial(e.row)
-			}
+		} else if v.chunk(e.row, n, st) {
+			v.dropPartial(e.row)
 		}
 	}
 	return preempted
+}
+
+// delay keeps a decoding row out of step s: it found no budget. Its tokens, its
+// end and its blocks move one step back.
+func (v *VLLM) delay(i int32, s int64) {
+	r := &v.rows.rows[i]
+	mask := int64(v.cfg.BlockSize - 1)
+	v.finish.remove(v.rows.rows, i)
+	v.residue[r.heldAt0&mask]--
+	r.heldAt0--
+	r.last++
+	v.residue[r.heldAt0&mask]++
+	v.finish.add(v.rows.rows, i, s)
+	v.heldSum--
+	v.idle.rows++
+	v.idle.held += r.heldAt0 + s
+	v.changed = true
 }
 
 // last returns the running row that was admitted last and whose tokens are not
@@ -197,17 +231,16 @@ func (v *VLLM) dropPartial(i int32) {
 
 // preempt frees a row's blocks while a step is being scheduled and puts it at the
 // head of the queue. Tokens in flight still land and are prefilled again
-// with the rest. It returns the tokens of budget that the row had reserved.
-func (v *VLLM) preempt(now clock.Time, i int32) int32 {
+// with the rest.
+func (v *VLLM) preempt(now clock.Time, i int32) {
 	r := &v.rows.rows[i]
-	held, back := int64(r.computed), int32(0)
+	held := int64(r.computed)
 	if r.state == decoding {
 		v.finish.remove(v.rows.rows, i)
 		held = r.heldAt0 + v.newest
 		v.heldSum-- // the step being scheduled has counted its token already
 		v.leaveDecode(r)
 		r.made = r.output - int32(r.last-v.newest)
-		back = 1
 	} else {
 		v.dropPartial(i)
 		v.others -= held
@@ -219,7 +252,6 @@ func (v *VLLM) preempt(now clock.Time, i int32) int32 {
 	v.waiting.pushFront(i)
 	v.blocked, v.changed = false, true
 	v.out = append(v.out, Event{Kind: Preempted, ID: r.id, At: now, Lost: int32(held)})
-	return back
 }
 
 // chunk schedules n prompt tokens of a row and reports whether they are its last.
@@ -264,7 +296,7 @@ func (v *VLLM) admit(st *step) {
 		}
 		i := v.waiting.at(0)
 		r := &v.rows.rows[i]
-		n := min(r.target, budget)
+		n := min(v.limit(r.target), budget)
 		whole := n
 		if v.cfg.ReserveFullPrompt {
 			whole = r.target

@@ -32,8 +32,9 @@ type VLLM struct {
 	decodes  int32 // decoding rows
 	heldSum  int64 // KV tokens of decoding rows in step newest
 	residue  []int32
-	joiners  []int32 // rows whose last chunk is in step newest
-	partial  []int32 // prefilling rows in order of admission
+	joiners  []int32  // rows whose last chunk is in step newest
+	partial  []int32  // prefilling rows in order of admission
+	idle     idleRows // of the step being scheduled
 	freeBlks int32
 	blocked  bool // the head of the queue did not fit, and nothing was freed since
 	changed  bool // the next step's rows differ from the newest's
@@ -50,6 +51,12 @@ type VLLM struct {
 	minFree int32
 	others  int64 // KV tokens of rows that run but do not decode
 	out     []Event
+}
+
+// idleRows are decoding rows that a step leaves out for want of budget.
+type idleRows struct {
+	rows int32
+	held int64 // KV tokens they hold
 }
 
 // step is one scheduled step.
