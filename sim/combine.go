@@ -96,6 +96,15 @@ func combineView(list []viewRep) ClassPhase {
 	stage := func(k int) stats.Estimate {
 		return stats.Of(over(list, func(v viewRep) float64 { return v.stage[k] }), c.N)
 	}
+	for k := range lengthBands {
+		b := LengthBand{UpTo: math.Inf(1), N: sumOf(list, func(v viewRep) int64 { return v.byLengthN[k] })}
+		if k < len(PromptEdges) {
+			b.UpTo = PromptEdges[k]
+		}
+		b.P50 = stats.Of(over(list, func(v viewRep) float64 { return v.byLength[k][0] }), b.N)
+		b.P99 = stats.Of(over(list, func(v viewRep) float64 { return v.byLength[k][1] }), b.N)
+		c.ByLength = append(c.ByLength, b)
+	}
 	c.Stages = Stages{stage(stageNetwork), stage(stageQueue), stage(stagePrefill), stage(stageDecode), stage(stagePublish)}
 	return c
 }

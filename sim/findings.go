@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"sort"
+	"strconv"
 
 	"slosim/models"
 	"slosim/sim/slo"
@@ -40,7 +41,7 @@ func idleFinding(s *SLO) []Finding {
 	}
 	f := Finding{
 		Title:    fmt.Sprintf("%s: %s of the requests miss %s even on an idle replica", s.Name, percent(s.IdleFloor.V), goalText(s.Objective)),
-		Evidence: fmt.Sprintf("prompts of %d tokens and more: more replicas do not help them", s.IdleLength),
+		Evidence: fmt.Sprintf("prompts of %s tokens and more: more replicas do not help them", thousands(int64(s.IdleLength))),
 	}
 	if bad > 0 {
 		f.Share = min(1, s.IdleFloor.V/bad)
@@ -93,7 +94,7 @@ func memoryFinding(p *PoolResult) []Finding {
 	}
 	return []Finding{{
 		Title:    fmt.Sprintf("Pool %s runs out of KV blocks: %.0f preemptions", p.Name, p.Preemptions.V),
-		Evidence: fmt.Sprintf("%.0f tokens computed again per replication; the fullest replica reached %s of %d blocks", p.LostTokens.V, percent0(p.KVPeak), p.KVBlocks),
+		Evidence: fmt.Sprintf("%s tokens computed again per replication; the fullest replica reached %s of %s blocks", thousands(int64(p.LostTokens.V)), percent0(p.KVPeak), thousands(int64(p.KVBlocks))),
 	}}
 }
 
@@ -112,6 +113,15 @@ func (p *plan) clockFinding(r *PoolResult, k int) []Finding {
 	}}
 }
 
+// thousands writes a count with separators.
+func thousands(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for k := len(text) - 3; k > 0; k -= 3 {
+		text = text[:k] + "," + text[k:]
+	}
+	return text
+}
+
 // warnings lists what a reader must know before trusting the numbers.
 func (p *plan) warnings(r *Result) []string {
 	var out []string
@@ -128,11 +138,11 @@ func (p *plan) warnings(r *Result) []string {
 			}
 		}
 	}
-	for i := range r.SLOs {
-		if b := &r.SLOs[i].Budget; b.Needs != "" {
-			out = append(out, fmt.Sprintf("no budget projection for %q: %s", r.SLOs[i].Name, b.Needs))
+	if len(r.SLOs) > 0 {
+		if b := &r.SLOs[0].Budget; b.Needs != "" {
+			out = append(out, "no projection of the error budgets: "+b.Needs)
 		} else if b.Unstable {
-			out = append(out, fmt.Sprintf("the backlog still grew on the last day: the marks of %q are a lower bound", r.SLOs[i].Name))
+			out = append(out, "the backlog still grew on the last day: the days at which budgets are spent are a lower bound")
 		}
 	}
 	for _, c := range p.exp.Traffic {

@@ -292,7 +292,8 @@ func marksOf(list []sloRep, span clock.Duration) []Mark {
 
 // curveOf averages the spent share by hour, until a day after all of it is gone.
 func curveOf(list []sloRep, span clock.Duration) []BudgetPoint {
-	var out []BudgetPoint
+	gone := list[0].outlook.Before
+	out := []BudgetPoint{{Spent: gone, Lo: gone, Hi: gone}}
 	hours := len(list[0].outlook.Hours)
 	over100 := 0
 	for h := range hours {
@@ -323,9 +324,17 @@ func verdictOf(r *Result) Verdict {
 	s := &r.SLOs[worst]
 	v := Verdict{Status: s.Status, SLO: s.Name, Reason: s.Name + ": " + quantileText(r, s) + s.Reason}
 	if mark := s.Budget.Marks; s.Status == Missed && len(mark) == 3 && mark[2].Reached {
-		v.Reason += fmt.Sprintf("; the budget of %s is gone on %s", s.Window, mark[2].At.DayHour(r.Experiment.Start))
+		v.Reason += fmt.Sprintf("; the %s budget is gone on %s", windowText(s.Window), mark[2].At.DayHour(r.Experiment.Start))
 	}
 	return v
+}
+
+// windowText writes a window as "30 d".
+func windowText(d clock.Duration) string {
+	if d%clock.Day == 0 {
+		return fmt.Sprintf("%d d", d/clock.Day)
+	}
+	return d.String()
 }
 
 // quantileText states the quantile that an objective is about, when it judges a

@@ -15,6 +15,8 @@ import (
 // Bounds of a run's recording.
 const (
 	maxWindows      = 720
+	fewWindows      = 72
+	windowArrivals  = 400
 	minCoolDown     = 60 * clock.Second
 	monitorInterval = clock.Second
 )
@@ -70,19 +72,32 @@ func newPlan(e Experiment) (*plan, error) {
 	}
 	p.addGroups()
 	p.addGoals()
-	p.width = windowWidths[len(windowWidths)-1]
-	for _, w := range windowWidths {
-		if e.Duration <= w*maxWindows {
-			p.width = w
-			break
-		}
-	}
+	p.width = p.windowWidth()
 	p.windows = int((e.Duration + p.width - 1) / p.width)
 	p.coolDown = minCoolDown
 	for _, o := range e.SLOs {
 		p.coolDown = max(p.coolDown, 2*o.Threshold)
 	}
 	return p, nil
+}
+
+// windowWidth returns the narrowest width that needs at most maxWindows windows
+// and gives each enough arrivals for a P99 to mean something, as long as
+// fewWindows are left.
+func (p *plan) windowWidth() clock.Duration {
+	span := p.exp.Duration
+	arrivals := 0.0
+	for c := range p.exp.Traffic {
+		in := workloads.NewIntensity(&p.exp.Traffic[c], p.exp.Changes, p.exp.Start)
+		arrivals += in.Expected(0, clock.Time(span))
+	}
+	for _, w := range windowWidths {
+		full := arrivals*float64(w)/float64(span) >= windowArrivals
+		if span <= w*maxWindows && (full || span < 2*w*fewWindows) {
+			return w
+		}
+	}
+	return windowWidths[len(windowWidths)-1]
 }
 
 // phasesOf cuts the span at the changes: before, ramp, after; with several

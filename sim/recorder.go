@@ -41,6 +41,19 @@ type cell struct {
 	outputSum        float64
 	stage            [stages]float64 // sums, nanoseconds
 	answered         int64
+	byLength         [lengthBands]*stats.Hist // TTFT, nanoseconds
+}
+
+// lengthBands is the number of prompt-length buckets.
+const lengthBands = 10
+
+// bandOf returns the bucket of a prompt.
+func bandOf(prompt float64) int {
+	k := 0
+	for k < len(PromptEdges) && prompt > PromptEdges[k] {
+		k++
+	}
+	return k
 }
 
 // window is a group within a time window.
@@ -122,6 +135,11 @@ func (r *recorder) firstToken(f *flight, e *engine.Event) {
 	parts := stagesOf(f, e, e.At)
 	c, w := &r.cells[f.group][f.phase], &r.windows[f.group][f.window]
 	c.ttft.Add(int64(ttft))
+	band := bandOf(float64(f.req.Prompt))
+	if c.byLength[band] == nil {
+		c.byLength[band] = stats.NewHist(windowPrecision)
+	}
+	c.byLength[band].Add(int64(ttft))
 	c.answered++
 	w.answered++
 	for k, d := range parts {

@@ -26,6 +26,8 @@ type viewRep struct {
 	outcomes                  Outcomes
 	ttft, answered, tpot, e2e summary
 	prompt, output            summary
+	byLength                  [lengthBands][2]float64 // TTFT P50 and P99, seconds; NaN when empty
+	byLengthN                 [lengthBands]int64
 	stage                     [stages]float64 // mean seconds; NaN without answers
 }
 
@@ -130,6 +132,13 @@ func (r *recorder) view(groups []int, phase int) viewRep {
 		output:   lengths(sum.outputs, sum.outputSum),
 	}
 	v.answered.n -= sum.ttft.Inf()
+	for k, h := range sum.byLength {
+		q := at(h, 1e-9)
+		v.byLength[k] = [2]float64{q[0], q[2]}
+		if h != nil {
+			v.byLengthN[k] = h.N()
+		}
+	}
 	for k := range v.stage {
 		n := sum.answered
 		if k == stageDecode {
@@ -152,6 +161,9 @@ func (c *cell) add(o *cell) {
 	c.e2e.Merge(&o.e2e)
 	c.prompts.Merge(o.prompts)
 	c.outputs.Merge(o.outputs)
+	for k, h := range o.byLength {
+		mergeHist(&c.byLength[k], h)
+	}
 	c.promptSum += o.promptSum
 	c.outputSum += o.outputSum
 	for k := range c.stage {
@@ -225,18 +237,20 @@ func (w *window) add(o *window) {
 	for k := range w.stage {
 		w.stage[k] += o.stage[k]
 	}
-	merge := func(into **stats.Hist, h *stats.Hist) {
-		if h == nil {
-			return
-		}
-		if *into == nil {
-			*into = stats.NewHist(windowPrecision)
-		}
-		(*into).Merge(h)
+	mergeHist(&w.ttft, o.ttft)
+	mergeHist(&w.tpot, o.tpot)
+	mergeHist(&w.prompts, o.prompts)
+}
+
+// mergeHist adds a coarse histogram to another; both may be missing.
+func mergeHist(into **stats.Hist, h *stats.Hist) {
+	if h == nil {
+		return
 	}
-	merge(&w.ttft, o.ttft)
-	merge(&w.tpot, o.tpot)
-	merge(&w.prompts, o.prompts)
+	if *into == nil {
+		*into = stats.NewHist(windowPrecision)
+	}
+	(*into).Merge(h)
 }
 
 // at returns P50, P90 and P99 of a histogram in a unit; NaN without values.
@@ -255,11 +269,7 @@ func mixOf(h *stats.Hist) []float64 {
 		return out
 	}
 	h.Each(func(low, width float64, count int64) {
-		k := 0
-		for k < len(PromptEdges) && low+width/2 > PromptEdges[k] {
-			k++
-		}
-		out[k] += float64(count) / float64(h.N())
+		out[bandOf(low+width/2)] += float64(count) / float64(h.N())
 	})
 	return out
 }

@@ -10,7 +10,8 @@ var MarkPercents = [3]float64{50, 80, 100}
 
 // Outlook is where a budget stands and where it goes.
 type Outlook struct {
-	Spent     float64       // share spent within the span
+	Before    float64       // share gone at t = 0
+	Spent     float64       // share spent within the span, without what was gone before
 	Marks     [3]clock.Time // first time that 50, 80, 100 % are spent; Never within the window
 	Projected float64       // share spent at the window's end; −1 without a projection
 	Hours     []float64     // share spent at the end of each hour, span first, then projection
@@ -25,7 +26,7 @@ type Forecast struct {
 // Look returns the outlook of one replication's ledger: bad events against a
 // budget of allowed bad events over window, spent already at t = 0.
 func Look(l *Ledger, budget float64, window clock.Duration, spent float64, f Forecast) Outlook {
-	o := Outlook{Projected: -1, Marks: [3]clock.Time{clock.Never, clock.Never, clock.Never}}
+	o := Outlook{Before: spent, Projected: -1, Marks: [3]clock.Time{clock.Never, clock.Never, clock.Never}}
 	end := int(window / clock.Minute)
 	span := len(l.Bad)
 	used, total := spent, 0.0
@@ -57,7 +58,7 @@ func Look(l *Ledger, budget float64, window clock.Duration, spent float64, f For
 		}
 		mark(m)
 		if m == min(span, end)-1 {
-			o.Spent = used
+			o.Spent = used - spent
 		}
 	}
 	if f.Repeat || span >= end {
