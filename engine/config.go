@@ -12,6 +12,10 @@ type Config struct {
 	ReserveFullPrompt bool  // admit only when the whole prompt fits in free blocks
 	WatermarkBlocks   int32 // kept free at admission while anything runs
 	LongPrefillTokens int32 // most tokens of one prompt in a step (long_prefill_token_threshold); 0 = no limit
+	Priority          bool  // order by (priority, arrival) instead of arrival alone
+	SkipAhead         int32 // requests of the queue that admission looks past when one does not fit; 0 = strict
+	MaxWaiting        int32 // requests that may wait; further ones are rejected; 0 = no limit
+	StopEOS           bool  // ends are not known ahead: with async scheduling a request takes part in one more step
 	Stepping          bool  // visit every step boundary: the reference for closed-form stretches
 
 	Model models.StepModel

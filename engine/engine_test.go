@@ -61,6 +61,10 @@ func drawScenario(t *rapid.T) scenario {
 		KVBlocks:          1 + least + rapid.Int32Range(0, 3*least).Draw(t, "spare"),
 		ReserveFullPrompt: rapid.Bool().Draw(t, "gate"),
 		LongPrefillTokens: rapid.SampledFrom([]int32{0, 0, 3, 20}).Draw(t, "threshold"),
+		Priority:          rapid.IntRange(0, 2).Draw(t, "policy") == 0,
+		SkipAhead:         rapid.SampledFrom([]int32{0, 0, 1, 5}).Draw(t, "skip"),
+		MaxWaiting:        rapid.SampledFrom([]int32{0, 0, 0, 3}).Draw(t, "queue"),
+		StopEOS:           rapid.Bool().Draw(t, "eos"),
 		WatermarkBlocks:   rapid.Int32Range(0, 3).Draw(t, "watermark"),
 		Model:             toy{base: rapid.Int64Range(1, 2_000_000_000).Draw(t, "base"), token: rapid.Int64Range(0, 30_000_000).Draw(t, "token"), ctx: rapid.Int64Range(0, 200_000).Draw(t, "ctx")},
 		Host: models.Host{
@@ -87,7 +91,7 @@ func drawScenario(t *rapid.T) scenario {
 		case 1:
 			a.look = true
 		default:
-			a.req = workloads.Request{ID: int32(i), Prompt: rapid.Int32Range(1, maxLen+maxLen/20).Draw(t, "prompt"), Output: rapid.Int32Range(1, long).Draw(t, "output")}
+			a.req = workloads.Request{ID: int32(i), Priority: rapid.Int32Range(0, 2).Draw(t, "priority"), Prompt: rapid.Int32Range(1, maxLen+maxLen/20).Draw(t, "prompt"), Output: rapid.Int32Range(1, long).Draw(t, "output")}
 		}
 		s.acts = append(s.acts, a)
 	}

@@ -26,6 +26,8 @@ type reference struct {
 	end     clock.Time
 	last    map[*refReq]bool // rows of the newest scheduled step when all of them decoded
 	out     []Event
+	arrived int
+	steps   int // scheduled so far
 }
 
 type refReq struct {
@@ -34,6 +36,9 @@ type refReq struct {
 	computed, target, blocks  int32
 	ready, started, prefilled clock.Time
 	seen                      bool
+	priority                  int32
+	arrival                   int
+	newest                    int // step that scheduled it last
 }
 
 type refStep struct {
@@ -48,7 +53,7 @@ func newReference(cfg Config) *reference {
 }
 
 func (e *reference) submit(now clock.Time, r workloads.Request) {
-	q := &refReq{id: r.ID, prompt: r.Prompt, output: r.Output, target: r.Prompt}
+	q := &refReq{id: r.ID, priority: r.Priority, prompt: r.Prompt, output: r.Output, target: r.Prompt}
 	q.ready = now + clock.Time((e.cfg.Host.FrontFixedPs+e.cfg.Host.FrontPerTokenPs*int64(r.Prompt))/1000)
 	if q.output > e.cfg.MaxModelLen-q.prompt {
 		q.output = e.cfg.MaxModelLen - q.prompt
@@ -74,10 +79,17 @@ func (e *reference) advance(now clock.Time) {
 		q := e.front[0]
 		e.front = e.front[1:]
 		if q.prompt >= e.cfg.MaxModelLen {
-			e.out = append(e.out, Event{Kind: Rejected, ID: q.id, At: t, Ready: t})
+			e.out = append(e.out, Event{Kind: Rejected, Reason: TooLong, ID: q.id, At: t, Ready: t})
 			continue
 		}
+		if e.cfg.MaxWaiting > 0 && len(e.waiting) >= int(e.cfg.MaxWaiting) {
+			e.out = append(e.out, Event{Kind: Rejected, Reason: QueueFull, ID: q.id, At: t, Ready: t})
+			continue
+		}
+		e.arrived++
+		q.arrival = e.arrived
 		e.waiting = append(e.waiting, q)
+		e.sortWaiting()
 		if len(e.planned) == 0 {
 			e.plan(t)
 			e.start(t)
@@ -115,13 +127,13 @@ func (e *reference) boundary(now clock.Time) {
 	for _, q := range s.firsts {
 		q.prefilled = now
 		if q.output > 1 {
-			e.out = append(e.out, Event{FirstToken, q.id, at, q.ready, q.started, q.prefilled, 0})
+			e.out = append(e.out, Event{Kind: FirstToken, ID: q.id, At: at, Ready: q.ready, Started: q.started, Prefilled: q.prefilled})
 		}
 	}
 	for _, q := range s.finals {
-		e.out = append(e.out, Event{Finished, q.id, at, q.ready, q.started, q.prefilled, 0})
+		e.out = append(e.out, Event{Kind: Finished, ID: q.id, At: at, Ready: q.ready, Started: q.started, Prefilled: q.prefilled})
 		e.free += q.blocks
-		e.running = without(e.running, q)
+		e.running = withoutReq(e.running, q)
 	}
 	if len(e.planned) > 0 {
 		e.start(now)
@@ -145,6 +157,7 @@ func (e *reference) schedule(now clock.Time) bool {
 	give := func(q *refReq, n int32) {
 		q.blocks += e.ceil(q.computed+n) - q.blocks
 		s.rows[q] = true
+		q.newest = e.steps
 		s.batch.Seqs++
 		s.batch.Tokens += n
 		decode := q.seen && q.computed == q.target
@@ -172,10 +185,25 @@ func (e *reference) schedule(now clock.Time) bool {
 			}
 		}
 	}
+	type share struct {
+		q      *refReq
+		n      int32
+		blocks int32
+	}
+	var shares []share
 	for i := 0; i < len(e.running); i++ {
 		q := e.running[i]
-		if q.made == q.output {
-			continue // its last token is in flight
+		if q.made == q.output { // its last token is in flight
+			if e.cfg.StopEOS && e.cfg.Host.Async && q.newest == e.steps-1 && budget > 0 {
+				budget--
+				s.batch.Seqs++
+				s.batch.Tokens++
+				s.batch.DecodeSeqs++
+				s.batch.DecodeCtx += int64(q.computed + 1)
+				s.rows[q] = true
+				allDecode = false
+			}
+			continue
 		}
 		n := q.target - q.computed
 		if n == 0 {
@@ -193,16 +221,37 @@ func (e *reference) schedule(now clock.Time) bool {
 		for e.ceil(q.computed+n)-q.blocks > e.free {
 			victim := q
 			for k := len(e.running) - 1; k >= 0; k-- {
-				if e.running[k].made < e.running[k].output {
-					victim = e.running[k]
+				c := e.running[k]
+				if c.made == c.output {
+					continue
+				}
+				if !e.cfg.Priority {
+					victim = c
+					break
+				}
+				if c.priority > victim.priority || c.priority == victim.priority && c.arrival > victim.arrival {
+					victim = c
+				}
+			}
+			for k := range shares {
+				if shares[k].q == victim {
+					budget += shares[k].n
+					e.free += shares[k].blocks
+					shares = append(shares[:k], shares[k+1:]...)
 					break
 				}
 			}
 			e.out = append(e.out, Event{Kind: Preempted, ID: victim.id, At: now, Lost: victim.computed})
 			e.free += victim.blocks
 			victim.blocks, victim.computed, victim.target = 0, 0, victim.prompt+victim.made
-			e.running = without(e.running, victim)
-			e.waiting = append([]*refReq{victim}, e.waiting...)
+			for k := range e.running {
+				if e.running[k] == victim && k < i {
+					i-- // the cursor stays on q
+					break
+				}
+			}
+			e.running = withoutReq(e.running, victim)
+			e.requeue(victim)
 			preempted = true
 			if victim == q {
 				gone = true
@@ -210,13 +259,20 @@ func (e *reference) schedule(now clock.Time) bool {
 			}
 		}
 		if gone {
-			break
+			i--
+			continue
 		}
-		e.free -= e.ceil(q.computed+n) - q.blocks
-		give(q, n)
+		b := e.ceil(q.computed+n) - q.blocks
+		e.free -= b
+		budget -= n
+		shares = append(shares, share{q, n, b})
 	}
-	for !preempted && len(e.waiting) > 0 && budget > 0 && int32(len(e.running)) < e.cfg.MaxSeqs {
-		q := e.waiting[0]
+	for _, x := range shares {
+		budget += x.n // give takes it again
+		give(x.q, x.n)
+	}
+	for k := 0; !preempted && k < len(e.waiting) && budget > 0 && int32(len(e.running)) < e.cfg.MaxSeqs; {
+		q := e.waiting[k]
 		n := min(q.target, budget)
 		if t := e.cfg.LongPrefillTokens; t > 0 {
 			n = min(n, t)
@@ -225,13 +281,13 @@ func (e *reference) schedule(now clock.Time) bool {
 		if len(e.running) > 0 {
 			keep = e.cfg.WatermarkBlocks
 		}
-		if e.cfg.ReserveFullPrompt && e.ceil(q.target)+keep > e.free {
-			break
+		if e.cfg.ReserveFullPrompt && e.ceil(q.target)+keep > e.free || e.ceil(n)+keep > e.free {
+			if k++; k > int(e.cfg.SkipAhead) {
+				break
+			}
+			continue
 		}
-		if e.ceil(n)+keep > e.free {
-			break
-		}
-		e.waiting = e.waiting[1:]
+		e.waiting = append(append([]*refReq{}, e.waiting[:k]...), e.waiting[k+1:]...)
 		e.running = append(e.running, q)
 		if !q.seen {
 			s.started = append(s.started, q)
@@ -251,10 +307,26 @@ func (e *reference) schedule(now clock.Time) bool {
 		e.last = s.rows
 	}
 	e.planned = append(e.planned, s)
+	e.steps++
 	return true
 }
 
-func without(list []*refReq, q *refReq) []*refReq {
+// requeue puts a preempted request back.
+func (e *reference) requeue(q *refReq) {
+	e.waiting = append([]*refReq{q}, e.waiting...)
+	e.sortWaiting()
+}
+
+func (e *reference) sortWaiting() {
+	if e.cfg.Priority {
+		sort.SliceStable(e.waiting, func(i, j int) bool {
+			a, b := e.waiting[i], e.waiting[j]
+			return a.priority < b.priority || a.priority == b.priority && a.arrival < b.arrival
+		})
+	}
+}
+
+func withoutReq(list []*refReq, q *refReq) []*refReq {
 	for i := range list {
 		if list[i] == q {
 			return append(append([]*refReq{}, list[:i]...), list[i+1:]...)

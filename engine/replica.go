@@ -30,8 +30,18 @@ type Event struct {
 	// Prefilled the end of the step with the last chunk.
 	Ready, Started, Prefilled clock.Time
 
-	Lost int32 // Preempted: tokens whose KV must be computed again
+	Lost   int32  // Preempted: tokens whose KV must be computed again
+	Reason Reason // Rejected: why
 }
+
+// Reason says why a request was rejected.
+type Reason uint8
+
+// The reasons of a rejection.
+const (
+	TooLong   Reason = iota + 1 // prompt ≥ max_model_len: HTTP 400
+	QueueFull                   // the queue limit is reached: HTTP 429
+)
 
 // Load is a replica's state at an instant.
 type Load struct {

@@ -28,7 +28,12 @@ type row struct {
 	computed int32 // tokens of target scheduled so far
 	blocks   int32 // KV blocks held; stale while decoding
 	state    uint8
-	seen     bool // its first token is visible or in flight
+	seen     bool  // its first token is visible or in flight
+	priority int32 // smaller goes first, under the priority policy
+	chunk    int32 // prompt tokens in the step being scheduled
+	step     int64 // newest step that a walk has scheduled it in
+	extra    int64 // step it takes part in although it has ended
+	arrival  int64 // number of its arrival at the scheduler
 
 	next, prev int32 // neighbours in a finish list, or next free row
 	heldAt0    int64
@@ -59,13 +64,32 @@ func (t *table) release(i int32) {
 	t.head = i
 }
 
-// deque is a ring buffer of rows: the waiting queue. Preempted requests go to
-// its front.
+// deque is a ring buffer of rows: the waiting queue. Under FCFS preempted
+// requests go to its front; under the priority policy it is sorted.
 type deque struct {
 	buf  []int32 // length is a power of two
 	head int
 	n    int
 }
+
+// insert puts a row at place k of the queue.
+func (d *deque) insert(k int, i int32) {
+	d.pushBack(i)
+	for j := d.n - 1; j > k; j-- {
+		d.set(j, d.at(j-1))
+	}
+	d.set(k, i)
+}
+
+// remove takes the row at place k out; the ones before it move back.
+func (d *deque) remove(k int) {
+	for j := k; j > 0; j-- {
+		d.set(j, d.at(j-1))
+	}
+	d.popFront()
+}
+
+func (d *deque) set(k int, i int32) { d.buf[(d.head+k)&(len(d.buf)-1)] = i }
 
 func (d *deque) grow() {
 	if d.n < len(d.buf) {

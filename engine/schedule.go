@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"slosim/models"
 	"slosim/sim/clock"
 )
@@ -8,6 +10,7 @@ import (
 // schedule fixes the composition of the next step at now and appends it to the
 // ring. It reports whether there was anything to do.
 func (v *VLLM) schedule(now clock.Time) bool {
+	v.idle, v.waste, v.late = someRows{}, v.late, someRows{}
 	v.retire()
 	v.join()
 	s := v.newest + 1
@@ -18,7 +21,6 @@ func (v *VLLM) schedule(now clock.Time) bool {
 	st := &v.ring[v.steps]
 	st.batch = models.Batch{}
 	st.started, st.firsts, st.finals = st.started[:0], st.firsts[:0], none
-	v.idle = idleRows{}
 	v.heldSum += int64(v.decodes) // each row holds one token more than in the step before
 
 	preempted := v.scheduleRunning(now, s, st)
@@ -26,14 +28,15 @@ func (v *VLLM) schedule(now clock.Time) bool {
 		v.admit(st)
 	}
 	b := &st.batch
-	b.DecodeSeqs, b.DecodeCtx = v.decodes-v.idle.rows, v.heldSum-v.idle.held
+	b.DecodeSeqs = v.decodes - v.idle.rows + v.waste.rows
+	b.DecodeCtx = v.heldSum - v.idle.held + v.waste.held
 	b.Tokens = b.DecodeSeqs + b.PrefillTokens
 	b.Seqs += b.DecodeSeqs
 	if b.Tokens == 0 {
 		return false
 	}
 	st.same = !v.changed && b.PrefillTokens == 0
-	v.changed = b.PrefillTokens > 0 || v.idle.rows > 0
+	v.changed = b.PrefillTokens > 0 || v.idle.rows > 0 || v.waste.rows > 0
 	v.newest = s
 	v.steps++
 	v.minFree = min(v.minFree, v.freeBlks)
@@ -60,11 +63,22 @@ func (v *VLLM) retire() {
 		r.state = ending
 		r.made = r.output
 		v.others += r.heldAt0 + v.newest
+		v.waste.add(v.oneMore(r, v.newest+1), r.heldAt0+v.newest+1)
 		tail = i
 	}
 	st := &v.ring[v.steps-1] // the newest step is still in flight: it is not processed before it is retired
 	v.rows.rows[tail].next = st.finals
 	st.finals = head
+}
+
+// oneMore returns 1 when a row whose last token is in flight takes part in step s
+// all the same, because the scheduler cannot know that it ends, else 0.
+func (v *VLLM) oneMore(r *row, s int64) int32 {
+	if !v.cfg.StopEOS || !v.cfg.Host.Async {
+		return 0
+	}
+	r.extra = s
+	return 1
 }
 
 // leaveDecode takes a decoding row out of the aggregates as of step newest.
@@ -107,19 +121,20 @@ func (v *VLLM) need(s int64) int32 {
 // reports whether any row was preempted.
 func (v *VLLM) scheduleRunning(now clock.Time, s int64, st *step) bool {
 	need := v.need(s)
-	want := v.decodes
+	room := v.cfg.MaxBatchedTokens - v.decodes - v.waste.rows
+	want := int32(0)
 	for _, i := range v.partial {
 		r := &v.rows.rows[i]
-		n := min(v.limit(r.target-r.computed), v.cfg.MaxBatchedTokens-v.decodes)
+		n := min(v.limit(r.target-r.computed), room)
 		want += n
 		need += v.blocksFor(int64(r.computed+n)) - r.blocks
 	}
 	// The order of the rows matters only when blocks or budget run out.
-	if need > v.freeBlks || len(v.partial) > 1 && want > v.cfg.MaxBatchedTokens {
+	if need > v.freeBlks || len(v.partial) > 1 && want > room {
 		return v.walkRunning(now, s, st)
 	}
 	v.freeBlks -= v.need(s)
-	budget := v.cfg.MaxBatchedTokens - v.decodes
+	budget := room
 	kept := v.partial[:0]
 	for _, i := range v.partial {
 		r := &v.rows.rows[i]
@@ -152,10 +167,18 @@ func (v *VLLM) walkRunning(now clock.Time, s int64, st *step) bool {
 	budget := v.cfg.MaxBatchedTokens
 	for k := 0; k < len(v.order.entries) && budget >= 0; k++ {
 		e := v.order.entries[k]
-		if !e.current(rows) || rows[e.row].state == ending {
+		if !e.current(rows) {
 			continue
 		}
 		r := &rows[e.row]
+		if r.state == ending {
+			if r.extra == s && budget > 0 {
+				budget--
+			} else if r.extra == s {
+				v.waste.add(-1, int64(r.prompt+r.output))
+			}
+			continue
+		}
 		n := int32(1)
 		if r.state == prefilling {
 			n = v.limit(r.target - r.computed)
@@ -175,18 +198,19 @@ func (v *VLLM) walkRunning(now clock.Time, s int64, st *step) bool {
 		}
 		lost := false
 		for take > v.freeBlks && !lost {
-			victim := v.last()
-			v.preempt(now, victim)
+			victim := v.victim(s)
+			budget += v.preempt(now, victim, s, st)
 			preempted, lost = true, victim == e.row
 		}
 		if lost {
 			continue
 		}
 		budget -= n
+		r.step, r.chunk = s, n
 		if r.state == decoding {
 			v.freeBlks -= take
 		} else if v.chunk(e.row, n, st) {
-			v.dropPartial(e.row)
+			v.partial = without(v.partial, e.row)
 		}
 	}
 	return preempted
@@ -204,14 +228,23 @@ func (v *VLLM) delay(i int32, s int64) {
 	v.residue[r.heldAt0&mask]++
 	v.finish.add(v.rows.rows, i, s)
 	v.heldSum--
-	v.idle.rows++
-	v.idle.held += r.heldAt0 + s
+	v.idle.add(1, r.heldAt0+s)
 	v.changed = true
 }
 
-// last returns the running row that was admitted last and whose tokens are not
-// all in flight already.
-func (v *VLLM) last() int32 {
+// victim returns the running row to preempt: the one admitted last, or the last
+// by (priority, arrival). Rows whose last token is in flight are spared.
+func (v *VLLM) victim(s int64) int32 {
+	if v.cfg.Priority {
+		worst := none
+		for _, e := range v.order.entries {
+			r := &v.rows.rows[e.row]
+			if e.current(v.rows.rows) && (r.state != ending || r.step == s) && (worst == none || v.first(worst, e.row)) {
+				worst = e.row
+			}
+		}
+		return worst
+	}
 	for k := len(v.order.entries) - 1; ; k-- {
 		e := v.order.entries[k]
 		if e.current(v.rows.rows) && v.rows.rows[e.row].state != ending {
@@ -220,38 +253,80 @@ func (v *VLLM) last() int32 {
 	}
 }
 
-func (v *VLLM) dropPartial(i int32) {
-	for k, p := range v.partial {
-		if p == i {
-			v.partial = append(v.partial[:k], v.partial[k+1:]...)
-			return
-		}
-	}
-}
-
-// preempt frees a row's blocks while a step is being scheduled and puts it at the
-// head of the queue. Tokens in flight still land and are prefilled again
-// with the rest.
-func (v *VLLM) preempt(now clock.Time, i int32) {
+// preempt frees a row's blocks while step s is being scheduled and queues it
+// again, at the head or by its priority. Tokens in flight still land and are
+// prefilled again with the rest. It returns the budget that the row gives back if
+// the walk had scheduled it already.
+func (v *VLLM) preempt(now clock.Time, i int32, s int64, st *step) int32 {
 	r := &v.rows.rows[i]
+	back := int32(0)
+	if r.step == s {
+		back = r.chunk
+	}
 	held := int64(r.computed)
 	if r.state == decoding {
-		v.finish.remove(v.rows.rows, i)
 		held = r.heldAt0 + v.newest
+		v.finish.remove(v.rows.rows, i)
 		v.heldSum-- // the step being scheduled has counted its token already
 		v.leaveDecode(r)
+		r.blocks = v.blocksFor(held + int64(back))
 		r.made = r.output - int32(r.last-v.newest)
 	} else {
-		v.dropPartial(i)
 		v.others -= held
+		if back > 0 {
+			v.undo(i, st)
+			held -= int64(back)
+		}
+		v.partial = without(v.partial, i)
 	}
 	v.freeBlks += r.blocks
 	r.blocks, r.computed, r.target = 0, 0, r.prompt+r.made
 	r.state = waiting
 	v.order.live--
-	v.waiting.pushFront(i)
+	if v.cfg.Priority {
+		v.enqueue(i)
+	} else {
+		v.waiting.pushFront(i)
+	}
 	v.blocked, v.changed = false, true
 	v.out = append(v.out, Event{Kind: Preempted, ID: r.id, At: now, Lost: int32(held)})
+	return back
+}
+
+// undo takes a chunk out of the step being scheduled again.
+func (v *VLLM) undo(i int32, st *step) {
+	r := &v.rows.rows[i]
+	past := int64(r.computed - r.chunk)
+	n := int64(r.chunk)
+	st.batch.Seqs--
+	st.batch.PrefillTokens -= r.chunk
+	st.batch.PrefillArea -= n*past + n*n/2
+	switch r.state {
+	case prefilling:
+		return
+	case joining:
+		v.joiners = without(v.joiners, i)
+	case ending:
+		v.late.add(-v.oneMore(r, 0), int64(r.target)+1)
+		at := &st.finals
+		for *at != i {
+			at = &v.rows.rows[*at].next
+		}
+		*at = r.next
+	}
+	r.made--
+	if r.made == 0 {
+		st.firsts = without(st.firsts, i)
+		r.seen = false
+	}
+}
+
+// without removes a row from a short list, keeping its order.
+func without(list []int32, i int32) []int32 {
+	if k := slices.Index(list, i); k >= 0 {
+		return slices.Delete(list, k, k+1)
+	}
+	return list
 }
 
 // chunk schedules n prompt tokens of a row and reports whether they are its last.
@@ -282,34 +357,31 @@ func (v *VLLM) chunk(i, n int32, st *step) bool {
 	r.state = ending
 	r.next = st.finals
 	st.finals = i
+	v.late.add(v.oneMore(r, v.newest+2), int64(r.target)+1)
 	return true
 }
 
 // admit takes requests from the head of the queue while budget, sequences and
-// blocks last. The first that does not fit stops it: strict FCFS.
+// blocks last. The first that does not fit stops it, unless SkipAhead lets it
+// look further.
 func (v *VLLM) admit(st *step) {
-	budget := v.cfg.MaxBatchedTokens - v.decodes - st.batch.PrefillTokens
-	for v.waiting.n > 0 && budget > 0 {
+	budget := v.cfg.MaxBatchedTokens - v.decodes - v.waste.rows - st.batch.PrefillTokens
+	for k := 0; k < v.waiting.n && budget > 0; {
 		if int32(v.order.live) >= v.cfg.MaxSeqs {
 			v.blocked = true
 			return
 		}
-		i := v.waiting.at(0)
+		i := v.waiting.at(k)
 		r := &v.rows.rows[i]
 		n := min(v.limit(r.target), budget)
-		whole := n
-		if v.cfg.ReserveFullPrompt {
-			whole = r.target
+		if !v.fits(r, n) {
+			if k++; k > int(v.cfg.SkipAhead) || k == v.waiting.n {
+				v.blocked = true
+				return
+			}
+			continue
 		}
-		keep := int32(0)
-		if v.order.live > 0 {
-			keep = v.cfg.WatermarkBlocks
-		}
-		if v.blocksFor(int64(whole))+keep > v.freeBlks {
-			v.blocked = true
-			return
-		}
-		v.waiting.popFront()
+		v.waiting.remove(k)
 		v.admitted++
 		v.order.push(v.rows.rows, i, v.admitted)
 		r.admission, r.state = v.admitted, prefilling
@@ -321,4 +393,16 @@ func (v *VLLM) admit(st *step) {
 			v.partial = append(v.partial, i)
 		}
 	}
+}
+
+// fits tells whether the free blocks admit a row whose first chunk is n tokens.
+func (v *VLLM) fits(r *row, n int32) bool {
+	if v.cfg.ReserveFullPrompt {
+		n = r.target
+	}
+	keep := int32(0)
+	if v.order.live > 0 {
+		keep = v.cfg.WatermarkBlocks
+	}
+	return v.blocksFor(int64(n))+keep <= v.freeBlks
 }

@@ -205,9 +205,9 @@ func (v *VLLM) Next() (clock.Time, bool) {
 	if len(v.front) > 0 {
 		ready := v.front[0].ready
 		switch {
-		case v.steps == 0 || v.rejects > 0 || v.cfg.Stepping:
+		case v.steps == 0 || v.rejects > 0 || v.cfg.Stepping || v.overfull():
 			next = min(next, ready)
-		case ready < next && !(v.waiting.n > 0 && v.blocked):
+		case ready < next && !(v.blocked && v.waiting.n > 0 && !v.cfg.Priority && v.cfg.SkipAhead == 0):
 			next = min(next, v.run.at(v.run.ended(max(ready, v.run.t0))+1))
 		}
 	}
@@ -215,6 +215,11 @@ func (v *VLLM) Next() (clock.Time, bool) {
 		next = min(next, v.out[0].At)
 	}
 	return next, next != clock.Never
+}
+
+// overfull tells whether the queue limit may reject a request in the front end.
+func (v *VLLM) overfull() bool {
+	return v.cfg.MaxWaiting > 0 && v.waiting.n+len(v.front) > int(v.cfg.MaxWaiting)
 }
 
 // nextVisible returns the boundary at which the next event can appear if no

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 
@@ -34,11 +35,14 @@ type VLLM struct {
 	residue  []int32
 	joiners  []int32  // rows whose last chunk is in step newest
 	partial  []int32  // prefilling rows in order of admission
-	idle     idleRows // of the step being scheduled
+	idle     someRows // of the step being scheduled: decoding rows without budget
+	waste    someRows // of the step being scheduled: ended rows that still take part
+	late     someRows // the same for the step after it
 	freeBlks int32
 	blocked  bool // the head of the queue did not fit, and nothing was freed since
 	changed  bool // the next step's rows differ from the newest's
 	admitted int64
+	arrived  int64
 	finish   wheel
 
 	ring  [2]step // ring[0] runs, ring[1] is planned (async)
@@ -53,10 +57,15 @@ type VLLM struct {
 	out     []Event
 }
 
-// idleRows are decoding rows that a step leaves out for want of budget.
-type idleRows struct {
+// someRows are rows that a step treats apart.
+type someRows struct {
 	rows int32
 	held int64 // KV tokens they hold
+}
+
+func (s *someRows) add(rows int32, held int64) {
+	s.rows += rows
+	s.held += int64(rows) * held
 }
 
 // step is one scheduled step.
@@ -111,7 +120,7 @@ func (v *VLLM) Submit(now clock.Time, r workloads.Request) {
 	} else {
 		a.row = v.rows.take()
 		v.rows.rows[a.row] = row{
-			id: r.ID, prompt: r.Prompt, target: r.Prompt, state: waiting, ready: a.ready,
+			id: r.ID, priority: r.Priority, prompt: r.Prompt, target: r.Prompt, state: waiting, ready: a.ready,
 			output: min(max(r.Output, 1), v.cfg.MaxModelLen-r.Prompt),
 		}
 	}
@@ -189,14 +198,46 @@ func (v *VLLM) accept() {
 	v.front = v.front[:copy(v.front, v.front[1:])]
 	if a.reject {
 		v.rejects--
-		v.out = append(v.out, Event{Kind: Rejected, ID: a.id, At: a.ready, Ready: a.ready})
+		v.out = append(v.out, Event{Kind: Rejected, Reason: TooLong, ID: a.id, At: a.ready, Ready: a.ready})
 		return
 	}
-	v.waiting.pushBack(a.row)
+	if v.cfg.MaxWaiting > 0 && v.waiting.n >= int(v.cfg.MaxWaiting) {
+		v.out = append(v.out, Event{Kind: Rejected, Reason: QueueFull, ID: a.id, At: a.ready, Ready: a.ready})
+		v.rows.release(a.row)
+		return
+	}
+	v.arrived++
+	v.rows.rows[a.row].arrival = v.arrived
+	v.enqueue(a.row)
 	if v.steps == 0 { // idle: start at once; otherwise it waits for a step's end
 		v.fill(a.ready)
 		v.begin(a.ready)
 	}
+}
+
+// enqueue puts an arrival in its place in the queue.
+func (v *VLLM) enqueue(i int32) {
+	if !v.cfg.Priority {
+		v.waiting.pushBack(i)
+		if v.waiting.n <= int(v.cfg.SkipAhead)+1 {
+			v.blocked = false
+		}
+		return
+	}
+	k := v.waiting.n
+	for k > 0 && v.first(i, v.waiting.at(k-1)) {
+		k--
+	}
+	v.waiting.insert(k, i)
+	if k <= int(v.cfg.SkipAhead) {
+		v.blocked = false
+	}
+}
+
+// first tells whether row i goes before row j under the priority policy.
+func (v *VLLM) first(i, j int32) bool {
+	a, b := &v.rows.rows[i], &v.rows.rows[j]
+	return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.arrival, b.arrival)) < 0
 }
 
 // fill schedules steps until the pipeline is full or nothing is left to do.

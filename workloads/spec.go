@@ -87,6 +87,7 @@ type Request struct {
 	Class  int32      // index into the experiment's traffic
 	Cohort int32      // 0 = the class itself, else 1 + index into the experiment's changes
 	Prompt int32      // tokens, ≥ 1
-	Output int32      // tokens, ≥ 1, the first token included
+	Output   int32      // tokens, ≥ 1, the first token included
+	Priority int32      // smaller goes first, where the scheduler looks at it
 	Send   clock.Time // when the client sends it
 }
