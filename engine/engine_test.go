@@ -49,7 +49,7 @@ func drawScenario(t *rapid.T) scenario {
 	block := rapid.SampledFrom([]int32{1, 4, 16}).Draw(t, "block")
 	maxLen := rapid.Int32Range(20, 400).Draw(t, "maxLen")
 	if rapid.IntRange(0, 9).Draw(t, "wide") == 0 {
-		maxLen = 9000 // outputs beyond one turn of the finish wheel
+		maxLen, block = 9000, 16 // outputs beyond one turn of the finish wheel
 	}
 	least := (maxLen + block - 1) / block
 	seqs := rapid.Int32Range(1, 12).Draw(t, "seqs")
@@ -64,6 +64,7 @@ func drawScenario(t *rapid.T) scenario {
 		Priority:          rapid.IntRange(0, 2).Draw(t, "policy") == 0,
 		SkipAhead:         rapid.SampledFrom([]int32{0, 0, 1, 5}).Draw(t, "skip"),
 		MaxWaiting:        rapid.SampledFrom([]int32{0, 0, 0, 3}).Draw(t, "queue"),
+		PrefixCache:       rapid.Bool().Draw(t, "cache"),
 		StopEOS:           rapid.Bool().Draw(t, "eos"),
 		WatermarkBlocks:   rapid.Int32Range(0, 3).Draw(t, "watermark"),
 		Model:             toy{base: rapid.Int64Range(1, 2_000_000_000).Draw(t, "base"), token: rapid.Int64Range(0, 30_000_000).Draw(t, "token"), ctx: rapid.Int64Range(0, 200_000).Draw(t, "ctx")},
@@ -91,12 +92,21 @@ func drawScenario(t *rapid.T) scenario {
 		case 1:
 			a.look = true
 		default:
-			a.req = workloads.Request{ID: int32(i), Priority: rapid.Int32Range(0, 2).Draw(t, "priority"), Prompt: rapid.Int32Range(1, maxLen+maxLen/20).Draw(t, "prompt"), Output: rapid.Int32Range(1, long).Draw(t, "output")}
+			a.req = workloads.Request{Chain: drawChain(t, block), ID: int32(i), Priority: rapid.Int32Range(0, 2).Draw(t, "priority"), Prompt: rapid.Int32Range(1, maxLen+maxLen/20).Draw(t, "prompt"), Output: rapid.Int32Range(1, long).Draw(t, "output")}
 		}
 		s.acts = append(s.acts, a)
 	}
 	s.until = now + clock.Time(400*clock.Second)
 	return s
+}
+
+// drawChain draws content from a few conversations with a few system prompts.
+func drawChain(t *rapid.T, block int32) workloads.Chain {
+	if rapid.Bool().Draw(t, "alone") {
+		return workloads.Chain{}
+	}
+	session := rapid.Uint64Range(1, 6).Draw(t, "session") // decides the system prompt, as a chain must
+	return workloads.Chain{Group: session % 3, GroupUnits: int32(session % 3 * 5), Session: session, UnitSize: block}
 }
 
 // play drives a replica like the kernel does: events first, then what arrives.
@@ -156,7 +166,7 @@ func TestStretchedEqualsSteppingEqualsReference(t *testing.T) {
 						waiting++
 					}
 				}
-				refLooks = append(refLooks, fmt.Sprintf("running %d waiting %d blocks %d", len(ref.running), waiting, s.cfg.KVBlocks-1-ref.free))
+				refLooks = append(refLooks, fmt.Sprintf("running %d waiting %d blocks %d", len(ref.running), waiting, s.cfg.KVBlocks-1-ref.free()))
 			case a.req.Prompt == 0:
 				ref.bin = a.bin
 			default:
@@ -194,5 +204,71 @@ func TestStretchedEqualsSteppingEqualsReference(t *testing.T) {
 		if spent[0] != spent[1] {
 			t.Fatalf("work differs: stretched %+v, stepping %+v", spent[0], spent[1])
 		}
+	})
+}
+
+// idleContent lists what both would evict, first to last, by the last digits of
+// its id.
+func idleContent(v *VLLM, ref *reference) string {
+	text := "engine   "
+	for k := v.cache.oldest; k != none; k = v.cache.extents[k].next {
+		text += fmt.Sprintf(" %03dx%d", v.cache.extents[k].id%1000, v.cache.extents[k].blocks)
+	}
+	text += "\nreference"
+	for _, b := range ref.blocks {
+		if b.hashed {
+			text += fmt.Sprintf(" %03d", b.id%1000)
+		}
+	}
+	return text
+}
+
+// The stepping engine and the reference agree on what every single step holds:
+// tokens, prefill, free blocks, queue.
+func TestEveryStepEqualsTheReference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScenario(t)
+		s.cfg.Stepping = true
+		v, ref := NewVLLM(s.cfg), newReference(s.cfg)
+		compare := func(now clock.Time) {
+			ref.advance(now)
+			got := fmt.Sprintf("free %d, idle cached %d, waiting %d, running %d", v.freeBlks, v.cache.idle, v.waiting.n, v.order.live)
+			cached := 0
+			for _, b := range ref.blocks {
+				if b.hashed {
+					cached++
+				}
+			}
+			want := fmt.Sprintf("free %d, idle cached %d, waiting %d, running %d", ref.free(), cached, len(ref.waiting), len(ref.running))
+			for k := range v.steps {
+				got += fmt.Sprintf("; %+v", v.ring[k].batch)
+			}
+			for _, p := range ref.planned {
+				want += fmt.Sprintf("; %+v", p.batch)
+			}
+			if got != want {
+				t.Fatalf("at %d:\nengine    %s\nreference %s\n%s", now, got, want, idleContent(v, ref))
+			}
+		}
+		drain := func(until clock.Time) {
+			for next, ok := v.Next(); ok && next <= until; next, ok = v.Next() {
+				v.Advance(next, nil)
+				compare(next)
+			}
+		}
+		for _, a := range s.acts {
+			drain(a.at)
+			ref.advance(a.at)
+			switch {
+			case a.look:
+			case a.req.Prompt == 0:
+				v.SetClock(a.at, a.bin)
+				ref.bin = a.bin
+			default:
+				v.Submit(a.at, a.req)
+				ref.submit(a.at, a.req)
+			}
+		}
+		drain(s.until)
 	})
 }

@@ -16,7 +16,9 @@ type reference struct {
 	front   []*refReq
 	waiting []*refReq
 	running []*refReq
-	free    int32
+	blocks  []*refBlock // free ones: the next to give out first
+	index   map[uint64]*refBlock
+	serial  int
 	planned []*refStep // planned[0] runs
 	t0      clock.Time
 	n       int64
@@ -33,12 +35,100 @@ type reference struct {
 type refReq struct {
 	id                        int32
 	prompt, output, made      int32
-	computed, target, blocks  int32
+	computed, target, filed   int32
+	held                      []*refBlock
+	chain                     workloads.Chain
 	ready, started, prefilled clock.Time
 	seen                      bool
 	priority                  int32
 	arrival                   int
 	newest                    int // step that scheduled it last
+}
+
+// refBlock is one KV block.
+type refBlock struct {
+	id     uint64
+	hashed bool
+	refs   int
+}
+
+func (e *reference) free() int32 { return int32(len(e.blocks)) }
+
+// give takes n blocks from the head of the free list, forgetting their content.
+func (e *reference) allocate(q *refReq, n int32) {
+	for range n {
+		b := e.blocks[0]
+		e.blocks = e.blocks[1:]
+		if b.hashed {
+			delete(e.index, b.id)
+		}
+		*b = refBlock{refs: 1}
+		q.held = append(q.held, b)
+	}
+}
+
+// hits returns the cached blocks at the start of a request's content, and how
+// many of them lie in the free list.
+func (e *reference) hits(q *refReq) (found []*refBlock, idle int32) {
+	if !e.cfg.PrefixCache {
+		return nil, 0
+	}
+	for k := int32(0); k < (q.target-1)/e.cfg.BlockSize; k++ {
+		b := e.index[q.chain.Unit(k)]
+		if b == nil {
+			break
+		}
+		found = append(found, b)
+		if b.refs == 0 {
+			idle++
+		}
+	}
+	return found, idle
+}
+
+func (e *reference) touch(q *refReq, found []*refBlock) {
+	for _, b := range found {
+		if b.refs == 0 {
+			for k := range e.blocks {
+				if e.blocks[k] == b {
+					e.blocks = append(append([]*refBlock{}, e.blocks[:k]...), e.blocks[k+1:]...)
+					break
+				}
+			}
+		}
+		b.refs++
+		q.held = append(q.held, b)
+	}
+	q.computed = int32(len(found)) * e.cfg.BlockSize
+}
+
+// hash makes full blocks findable unless an equal one is already.
+func (e *reference) hash(q *refReq, tokens int32) {
+	for k := int32(0); e.cfg.PrefixCache && k < tokens/e.cfg.BlockSize; k++ {
+		if id := q.chain.Unit(k); k >= q.filed && e.index[id] == nil {
+			q.held[k].hashed, q.held[k].id = true, id
+			e.index[id] = q.held[k]
+		}
+		q.filed = max(q.filed, k+1)
+	}
+}
+
+// release gives a request's blocks back, its tail first: cached ones to the end of
+// the free list, the others to its head.
+func (e *reference) release(q *refReq, tokens int32) {
+	e.hash(q, tokens)
+	for k := len(q.held) - 1; k >= 0; k-- {
+		b := q.held[k]
+		b.refs--
+		switch {
+		case b.refs > 0:
+		case b.hashed:
+			e.blocks = append(e.blocks, b)
+		default:
+			e.blocks = append([]*refBlock{b}, e.blocks...)
+		}
+	}
+	q.held, q.filed = nil, 0
 }
 
 type refStep struct {
@@ -49,12 +139,22 @@ type refStep struct {
 }
 
 func newReference(cfg Config) *reference {
-	return &reference{cfg: cfg, free: cfg.KVBlocks - 1, end: clock.Never, bin: cfg.Clock}
+	e := &reference{cfg: cfg, index: map[uint64]*refBlock{}, end: clock.Never, bin: cfg.Clock}
+	for range cfg.KVBlocks - 1 {
+		e.blocks = append(e.blocks, &refBlock{})
+	}
+	return e
 }
 
 func (e *reference) submit(now clock.Time, r workloads.Request) {
 	q := &refReq{id: r.ID, priority: r.Priority, prompt: r.Prompt, output: r.Output, target: r.Prompt}
 	q.ready = now + clock.Time((e.cfg.Host.FrontFixedPs+e.cfg.Host.FrontPerTokenPs*int64(r.Prompt))/1000)
+	if q.prompt < e.cfg.MaxModelLen {
+		e.serial++
+	}
+	if q.chain = r.Chain; !q.chain.Known() {
+		q.chain = workloads.Chain{Session: uint64(e.serial) | 1<<60, UnitSize: e.cfg.BlockSize}
+	}
 	if q.output > e.cfg.MaxModelLen-q.prompt {
 		q.output = e.cfg.MaxModelLen - q.prompt
 	}
@@ -132,7 +232,7 @@ func (e *reference) boundary(now clock.Time) {
 	}
 	for _, q := range s.finals {
 		e.out = append(e.out, Event{Kind: Finished, ID: q.id, At: at, Ready: q.ready, Started: q.started, Prefilled: q.prefilled})
-		e.free += q.blocks
+		e.release(q, q.prompt+q.output-1)
 		e.running = withoutReq(e.running, q)
 	}
 	if len(e.planned) > 0 {
@@ -155,7 +255,6 @@ func (e *reference) schedule(now clock.Time) bool {
 	preempted := false
 	allDecode := true
 	give := func(q *refReq, n int32) {
-		q.blocks += e.ceil(q.computed+n) - q.blocks
 		s.rows[q] = true
 		q.newest = e.steps
 		s.batch.Seqs++
@@ -174,6 +273,9 @@ func (e *reference) schedule(now clock.Time) bool {
 		}
 		q.computed += n
 		budget -= n
+		if !decode {
+			e.hash(q, q.computed)
+		}
 		if q.computed == q.target {
 			q.made++
 			if !q.seen {
@@ -186,9 +288,8 @@ func (e *reference) schedule(now clock.Time) bool {
 		}
 	}
 	type share struct {
-		q      *refReq
-		n      int32
-		blocks int32
+		q *refReq
+		n int32
 	}
 	var shares []share
 	for i := 0; i < len(e.running); i++ {
@@ -218,7 +319,7 @@ func (e *reference) schedule(now clock.Time) bool {
 			continue
 		}
 		gone := false
-		for e.ceil(q.computed+n)-q.blocks > e.free {
+		for e.ceil(q.computed+n)-int32(len(q.held)) > e.free() {
 			victim := q
 			for k := len(e.running) - 1; k >= 0; k-- {
 				c := e.running[k]
@@ -236,14 +337,13 @@ func (e *reference) schedule(now clock.Time) bool {
 			for k := range shares {
 				if shares[k].q == victim {
 					budget += shares[k].n
-					e.free += shares[k].blocks
 					shares = append(shares[:k], shares[k+1:]...)
 					break
 				}
 			}
 			e.out = append(e.out, Event{Kind: Preempted, ID: victim.id, At: now, Lost: victim.computed})
-			e.free += victim.blocks
-			victim.blocks, victim.computed, victim.target = 0, 0, victim.prompt+victim.made
+			e.release(victim, victim.computed)
+			victim.computed, victim.target = 0, victim.prompt+victim.made
 			for k := range e.running {
 				if e.running[k] == victim && k < i {
 					i-- // the cursor stays on q
@@ -262,10 +362,9 @@ func (e *reference) schedule(now clock.Time) bool {
 			i--
 			continue
 		}
-		b := e.ceil(q.computed+n) - q.blocks
-		e.free -= b
+		e.allocate(q, e.ceil(q.computed+n)-int32(len(q.held)))
 		budget -= n
-		shares = append(shares, share{q, n, b})
+		shares = append(shares, share{q, n})
 	}
 	for _, x := range shares {
 		budget += x.n // give takes it again
@@ -273,15 +372,18 @@ func (e *reference) schedule(now clock.Time) bool {
 	}
 	for k := 0; !preempted && k < len(e.waiting) && budget > 0 && int32(len(e.running)) < e.cfg.MaxSeqs; {
 		q := e.waiting[k]
-		n := min(q.target, budget)
+		found, idle := e.hits(q)
+		hit := int32(len(found)) * e.cfg.BlockSize
+		n := min(q.target-hit, budget)
 		if t := e.cfg.LongPrefillTokens; t > 0 {
-			n = min(n, t)
+			n = min(q.target-hit, budget, t)
 		}
 		keep := int32(0)
 		if len(e.running) > 0 {
 			keep = e.cfg.WatermarkBlocks
 		}
-		if e.cfg.ReserveFullPrompt && e.ceil(q.target)+keep > e.free || e.ceil(n)+keep > e.free {
+		extra := idle - int32(len(found)) + keep
+		if e.cfg.ReserveFullPrompt && e.ceil(q.target)+extra > e.free() || e.ceil(hit+n)+extra > e.free() {
 			if k++; k > int(e.cfg.SkipAhead) {
 				break
 			}
@@ -292,7 +394,8 @@ func (e *reference) schedule(now clock.Time) bool {
 		if !q.seen {
 			s.started = append(s.started, q)
 		}
-		e.free -= e.ceil(n)
+		e.touch(q, found)
+		e.allocate(q, e.ceil(hit+n)-int32(len(q.held)))
 		give(q, n)
 	}
 	if len(s.rows) == 0 {

@@ -56,6 +56,8 @@ type Spent struct {
 	models.Cost                // of all finished steps
 	Steps       int64          // finished steps
 	Busy        clock.Duration // time with a step running, up to Until
+	Prompted    int64          // tokens that admitted requests had to compute or find
+	Hit         int64          // of them: found in the prefix cache
 	Until       clock.Time     // the last boundary while a step runs, else the time asked for
 }
 

@@ -1,6 +1,9 @@
 package engine
 
-import "slosim/sim/clock"
+import (
+	"slosim/sim/clock"
+	"slosim/workloads"
+)
 
 // none ends a linked list of rows.
 const none = int32(-1)
@@ -33,7 +36,13 @@ type row struct {
 	chunk    int32 // prompt tokens in the step being scheduled
 	step     int64 // newest step that a walk has scheduled it in
 	extra    int64 // step it takes part in although it has ended
-	arrival  int64 // number of its arrival at the scheduler
+
+	hit     int32 // statistical prefix hit, tokens; 0 = by content
+	chain   workloads.Chain
+	extents []int32 // of the prefix cache, in order
+	public  int32   // of blocks: in extents
+	filed   int32   // leading full blocks that were offered to the cache
+	arrival int64   // number of its arrival at the scheduler
 
 	next, prev int32 // neighbours in a finish list, or next free row
 	heldAt0    int64
@@ -60,7 +69,7 @@ func (t *table) take() int32 {
 }
 
 func (t *table) release(i int32) {
-	t.rows[i] = row{next: t.head, state: free}
+	t.rows[i] = row{next: t.head, state: free, extents: t.rows[i].extents[:0]}
 	t.head = i
 }
 

@@ -23,7 +23,11 @@ func (v *VLLM) schedule(now clock.Time) bool {
 	st.started, st.firsts, st.finals = st.started[:0], st.firsts[:0], none
 	v.heldSum += int64(v.decodes) // each row holds one token more than in the step before
 
+	if v.changed { // another budget is left: a smaller chunk may fit
+		v.blocked = false
+	}
 	preempted := v.scheduleRunning(now, s, st)
+	v.fileChunks()
 	if !preempted && v.waiting.n > 0 && !v.blocked {
 		v.admit(st)
 	}
@@ -133,7 +137,7 @@ func (v *VLLM) scheduleRunning(now clock.Time, s int64, st *step) bool {
 	if need > v.freeBlks || len(v.partial) > 1 && want > room {
 		return v.walkRunning(now, s, st)
 	}
-	v.freeBlks -= v.need(s)
+	v.take(v.need(s))
 	budget := room
 	kept := v.partial[:0]
 	for _, i := range v.partial {
@@ -208,7 +212,7 @@ func (v *VLLM) walkRunning(now clock.Time, s int64, st *step) bool {
 		budget -= n
 		r.step, r.chunk = s, n
 		if r.state == decoding {
-			v.freeBlks -= take
+			v.take(take)
 		} else if v.chunk(e.row, n, st) {
 			v.partial = without(v.partial, e.row)
 		}
@@ -279,8 +283,8 @@ func (v *VLLM) preempt(now clock.Time, i int32, s int64, st *step) int32 {
 		}
 		v.partial = without(v.partial, i)
 	}
-	v.freeBlks += r.blocks
-	r.blocks, r.computed, r.target = 0, 0, r.prompt+r.made
+	v.giveBack(i, held)
+	r.computed, r.target = 0, r.prompt+r.made
 	r.state = waiting
 	v.order.live--
 	if v.cfg.Priority {
@@ -333,7 +337,7 @@ func without(list []int32, i int32) []int32 {
 func (v *VLLM) chunk(i, n int32, st *step) bool {
 	r := &v.rows.rows[i]
 	take := v.blocksFor(int64(r.computed+n)) - r.blocks
-	v.freeBlks -= take
+	v.take(take)
 	r.blocks += take
 	b := &st.batch
 	b.Seqs++
@@ -341,6 +345,9 @@ func (v *VLLM) chunk(i, n int32, st *step) bool {
 	b.PrefillArea += int64(n)*int64(r.computed) + int64(n)*int64(n)/2
 	r.computed += n
 	v.others += int64(n)
+	if v.cfg.PrefixCache && r.hit == 0 {
+		v.chunked = append(v.chunked, i)
+	}
 	if r.computed < r.target {
 		return false
 	}
@@ -373,10 +380,13 @@ func (v *VLLM) admit(st *step) {
 		}
 		i := v.waiting.at(k)
 		r := &v.rows.rows[i]
-		n := min(v.limit(r.target), budget)
-		if !v.fits(r, n) {
+		h := v.lookup(r)
+		n := min(v.limit(r.target-h.blocks<<v.shift), budget)
+		if !v.fits(r, h, n) {
 			if k++; k > int(v.cfg.SkipAhead) || k == v.waiting.n {
-				v.blocked = true
+				// Without the whole-prompt gate an eviction can shorten the hit and
+				// with it what the first chunk needs.
+				v.blocked = v.cfg.ReserveFullPrompt || !v.cfg.PrefixCache
 				return
 			}
 			continue
@@ -389,20 +399,27 @@ func (v *VLLM) admit(st *step) {
 			st.started = append(st.started, i)
 		}
 		budget -= n
+		v.prompted += int64(r.target)
+		if h.blocks > 0 {
+			v.reuse(i, h)
+		}
 		if !v.chunk(i, n, st) {
 			v.partial = append(v.partial, i)
 		}
+		v.fileChunks()
 	}
 }
 
-// fits tells whether the free blocks admit a row whose first chunk is n tokens.
-func (v *VLLM) fits(r *row, n int32) bool {
+// fits tells whether the free blocks admit a row with this prefix hit and a first
+// chunk of n tokens.
+func (v *VLLM) fits(r *row, h hit, n int32) bool {
+	tokens := h.blocks<<v.shift + n
 	if v.cfg.ReserveFullPrompt {
-		n = r.target
+		tokens = r.target
 	}
 	keep := int32(0)
 	if v.order.live > 0 {
 		keep = v.cfg.WatermarkBlocks
 	}
-	return v.blocksFor(int64(n))+keep <= v.freeBlks
+	return v.blocksFor(int64(tokens))-h.blocks+h.cost+keep <= v.freeBlks
 }

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"slosim/models"
 	"slosim/sim/clock"
@@ -136,10 +138,11 @@ func (v *VLLM) affordable(n int64) int64 {
 func (v *VLLM) skip(n int64) {
 	v.account(n)
 	cycles := n >> v.shift
-	v.freeBlks -= int32(cycles) * v.decodes
+	blocks := int32(cycles) * v.decodes
 	for k := cycles << v.shift; k < n; k++ {
-		v.freeBlks -= v.need(v.newest + k + 1)
+		blocks += v.need(v.newest + k + 1)
 	}
+	v.take(blocks)
 	v.minFree = min(v.minFree, v.freeBlks)
 	v.newest += n
 	v.retired += n
@@ -177,17 +180,23 @@ func (v *VLLM) publish(now clock.Time, st *step) {
 			v.out = append(v.out, r.event(FirstToken, at))
 		}
 	}
-	for i := st.finals; i != none; {
+	v.ended = v.ended[:0]
+	for i := st.finals; i != none; i = v.rows.rows[i].next {
+		v.ended = append(v.ended, i)
+	}
+	if len(v.ended) > 1 { // in order of admission, as the running list has them
+		slices.SortFunc(v.ended, func(i, j int32) int {
+			return cmp.Compare(v.rows.rows[i].admission, v.rows.rows[j].admission)
+		})
+	}
+	for _, i := range v.ended {
 		r := &v.rows.rows[i]
-		next := r.next
 		v.out = append(v.out, r.event(Finished, at))
-		v.freeBlks += r.blocks
+		v.giveBack(i, int64(r.prompt+r.output-1))
 		v.others -= int64(r.prompt + r.output - 1)
-		r.state = free
 		v.order.live--
 		v.rows.release(i)
 		v.blocked = false
-		i = next
 	}
 	st.finals = none
 }

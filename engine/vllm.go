@@ -43,7 +43,12 @@ type VLLM struct {
 	changed  bool // the next step's rows differ from the newest's
 	admitted int64
 	arrived  int64
-	finish   wheel
+
+	submitted int64 // requests so far: the identity of content that nobody shares
+	cache     cache
+	prompted  int64 // tokens of admitted prompts, and of what was made before a preemption
+	hitTokens int64 // of them: found in the prefix cache
+	finish    wheel
 
 	ring  [2]step // ring[0] runs, ring[1] is planned (async)
 	steps int     // of ring in use
@@ -55,6 +60,8 @@ type VLLM struct {
 	minFree int32
 	others  int64 // KV tokens of rows that run but do not decode
 	out     []Event
+	ended   []int32 // rows that end with the step being published
+	chunked []int32 // rows with a chunk whose blocks are not yet filed
 }
 
 // someRows are rows that a step treats apart.
@@ -104,6 +111,7 @@ func NewVLLM(cfg Config) *VLLM {
 	}
 	v.rows.head = none
 	v.finish.init()
+	v.cache.init()
 	v.ring[0].finals, v.ring[1].finals = none, none
 	v.run.end = clock.Never
 	return v
@@ -119,7 +127,9 @@ func (v *VLLM) Submit(now clock.Time, r workloads.Request) {
 		v.rejects++
 	} else {
 		a.row = v.rows.take()
+		v.submitted++
 		v.rows.rows[a.row] = row{
+			hit: r.Cached, chain: chainOf(&r, v.submitted), extents: v.rows.rows[a.row].extents[:0],
 			id: r.ID, priority: r.Priority, prompt: r.Prompt, target: r.Prompt, state: waiting, ready: a.ready,
 			output: min(max(r.Output, 1), v.cfg.MaxModelLen-r.Prompt),
 		}
@@ -165,6 +175,7 @@ func (v *VLLM) Load(now clock.Time) Load {
 func (v *VLLM) Spent(now clock.Time) Spent {
 	v.advance(now)
 	s := v.spent
+	s.Prompted, s.Hit = v.prompted, v.hitTokens
 	s.Until = now
 	if v.steps > 0 {
 		s.Until = v.run.at(v.run.n)

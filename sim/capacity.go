@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math"
+	"slices"
 
 	"slosim/models"
 	"slosim/sim/clock"
@@ -74,6 +75,7 @@ func (p *plan) idleFloor(o slo.Objective, t clock.Time) (share float64, length i
 	if o.Metric != slo.TTFT {
 		return 0, 0, false
 	}
+	skip := slices.Contains(o.Skip, "rejected")
 	var all float64
 	for g := range p.groups {
 		if !p.counts(o, g) {
@@ -84,8 +86,12 @@ func (p *plan) idleFloor(o slo.Objective, t clock.Time) (share float64, length i
 			return 0, 0, false
 		}
 		weight := p.shareOf(g, t)
-		length = p.idleLength(int(p.poolOf[p.groups[g].class]), o.Threshold)
+		pool := int(p.poolOf[p.groups[g].class])
+		length = p.idleLength(pool, o.Threshold)
 		share += weight * prompt.ShareAtLeast(length)
+		if skip { // over-long prompts are no events
+			share -= weight * prompt.ShareAtLeast(p.exp.Pools[pool].Engine.MaxModelLen)
+		}
 		all += weight
 	}
 	if all == 0 {
@@ -142,8 +148,8 @@ func (p *plan) mixAt(pool int, t clock.Time, rate func(in *workloads.Intensity) 
 // replica of a pool can just serve: the batch is filled up to the token budget,
 // the sequence limit or the KV blocks, whichever binds first, and every step
 // completes as many requests as it admits. It is the fluid limit: no variance,
-// blocks fully used, prompts in chunks of the budget.
-func (p *plan) saturation(pool int, m mix) float64 {
+// blocks fully used, prompts in chunks of the budget, the SM clock as given.
+func (p *plan) saturation(pool int, m mix, clockBin int) float64 {
 	spec := &p.exp.Pools[pool]
 	budget := float64(spec.Engine.MaxBatchedTokens)
 	rows := budget * m.output / (m.prompt + m.output)
@@ -161,12 +167,13 @@ func (p *plan) saturation(pool int, m mix) float64 {
 		DecodeCtx:     int64(rows * m.context / m.output),
 		PrefillArea:   int64(area),
 	}
-	step := float64(p.models[pool].Step(b, spec.startBin()).Total()) / 1e12
+	step := float64(p.models[pool].Step(b, clockBin).Total()) / 1e12
 	return admit / step
 }
 
-// loads returns the offered load of a pool in each phase.
-func (p *plan) loads(pool int) []PhaseLoad {
+// loads returns the offered load of a pool in each phase, against what it can
+// serve at a clock.
+func (p *plan) loads(pool, clockBin int) []PhaseLoad {
 	var out []PhaseLoad
 	for _, ph := range p.phases {
 		var l PhaseLoad
@@ -180,7 +187,7 @@ func (p *plan) loads(pool int) []PhaseLoad {
 		top, _ := p.mixAt(pool, at, peak)
 		if ok {
 			l.MeanRate, l.PeakRate = m.rate, top.rate
-			l.Saturation = p.saturation(pool, m) * float64(p.exp.Pools[pool].Replicas)
+			l.Saturation = p.saturation(pool, m, clockBin) * float64(p.exp.Pools[pool].Replicas)
 		}
 		out = append(out, l)
 	}

@@ -37,7 +37,7 @@ func TestSaturationRateIsWhatAnOverloadedReplicaServes(t *testing.T) {
 		if !ok {
 			t.Fatal("no mix")
 		}
-		want := p.saturation(0, m)
+		want := p.saturation(0, m, 0)
 		e.Traffic[0].Rate.Mean = 2 * want
 		e.Traffic[0].Client = workloads.Client{MaxInFlight: 1500}
 		r, err := Run(context.Background(), e, Options{})

@@ -135,6 +135,9 @@ func (c *cluster) announce() clock.Time {
 // Arrive implements kernel.World.
 func (c *cluster) Arrive(now clock.Time) clock.Time {
 	s := c.sources[c.turn]
+	if now >= 0 && !c.ended {
+		s.offered++
+	}
 	if limit := c.plan.exp.Traffic[s.class].Client.MaxInFlight; limit > 0 && s.inFlight >= limit {
 		s.backlog = append(s.backlog, s.next)
 	} else {

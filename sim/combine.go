@@ -3,6 +3,7 @@ package sim
 import (
 	"math"
 
+	"slosim/models"
 	"slosim/sim/clock"
 	"slosim/sim/stats"
 )
@@ -20,6 +21,7 @@ func (p *plan) combine(reps []*rep, seeds []uint64, end clock.Time, partial bool
 	for ph := range p.phases {
 		if p.phases[ph].from < end {
 			r.Phases = append(r.Phases, p.phase(reps, ph))
+			r.Phases[ph].To = min(r.Phases[ph].To, end)
 		}
 	}
 	cut := end < clock.Time(p.exp.Duration)
@@ -27,12 +29,12 @@ func (p *plan) combine(reps []*rep, seeds []uint64, end clock.Time, partial bool
 		r.SLOs = append(r.SLOs, p.slo(reps, k, len(r.Phases), cut))
 	}
 	for k := range p.exp.Pools {
-		r.Pools = append(r.Pools, p.pool(reps, k))
+		r.Pools = append(r.Pools, p.pool(reps, k, end))
 	}
 	r.Series = p.series(reps, end)
 	r.Verdict = verdictOf(r)
 	r.Findings = p.findings(r)
-	r.Warnings = p.warnings(r)
+	r.Warnings = p.warnings(r, reps)
 	r.NotModelled = notModelled(p.exp)
 	return r
 }
@@ -113,11 +115,12 @@ func distribution(list []viewRep, part func(viewRep) summary) Distribution {
 	parts := make([]summary, len(list))
 	n := int64(0)
 	d := Distribution{}
-	thin := false
+	thin, thinner := false, false
 	for i, v := range list {
 		parts[i] = part(v)
 		n += parts[i].n
 		thin = thin || parts[i].n < thinP99
+		thinner = thinner || parts[i].n < 10*thinP99
 		d.Max = max(d.Max, parts[i].most)
 		d.RelError = max(d.RelError, parts[i].relError)
 	}
@@ -127,16 +130,17 @@ func distribution(list []viewRep, part func(viewRep) summary) Distribution {
 	d.P90 = stats.Of(over(parts, func(s summary) float64 { return s.p90 }), n)
 	d.P95 = stats.Of(over(parts, func(s summary) float64 { return s.p95 }), n)
 	d.P99 = stats.Of(over(parts, func(s summary) float64 { return s.p99 }), n)
-	d.P99.Thin = thin
-	for _, e := range []*stats.Estimate{&d.Mean, &d.P50, &d.P90, &d.P95, &d.P99} {
+	d.P999 = stats.Of(over(parts, func(s summary) float64 { return s.p999 }), n)
+	d.P99.Thin, d.P999.Thin = thin, thinner
+	for _, e := range []*stats.Estimate{&d.Mean, &d.P50, &d.P90, &d.P95, &d.P99, &d.P999} {
 		e.Lo = max(e.Lo, 0) // neither times nor lengths are negative
 	}
 	return d
 }
 
-func (p *plan) pool(reps []*rep, k int) PoolResult {
+func (p *plan) pool(reps []*rep, k int, end clock.Time) PoolResult {
 	spec := &p.exp.Pools[k]
-	hours := p.exp.Duration.Seconds() / 3600
+	hours := end.Seconds() / 3600
 	list := make([]poolRep, len(reps))
 	for i, rep := range reps {
 		list[i] = rep.pools[k]
@@ -152,11 +156,16 @@ func (p *plan) pool(reps []*rep, k int) PoolResult {
 		Preemptions: stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.preemptions) }), n),
 		LostTokens:  stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.lost) }), n),
 		Busy:        stats.Of(over(list, func(r poolRep) float64 { return r.total.busy.Seconds() / r.total.span.Seconds() }), n),
-		Load:        p.loads(k),
 		GPUHours:    float64(spec.GPUs()) * hours,
 	}
 	out.USD = out.GPUHours * spec.GPUHourUSD
 	out.USDPerMonth = float64(spec.GPUs()) * 30 * 24 * spec.GPUHourUSD
+	bin := 0
+	if spec.Thermal.Enabled {
+		out.ClockMHz = mean(func(w *poolWindow) float64 { return w.clock })
+		bin = int(math.Round(out.ClockMHz.V / models.ClockStepMHz))
+	}
+	out.Load = p.loads(k, bin)
 	if last := len(out.Load) - 1; last >= 0 && out.Load[last].Saturation > 0 {
 		out.SaturationRate = out.Load[last].Saturation
 		out.PeakLoad = out.Load[last].PeakRate / out.SaturationRate
@@ -168,7 +177,6 @@ func (p *plan) pool(reps []*rep, k int) PoolResult {
 	}
 	out.Split = splitOf(&work)
 	if spec.Thermal.Enabled {
-		out.ClockMHz = mean(func(w *poolWindow) float64 { return w.clock })
 		out.PowerW = mean(func(w *poolWindow) float64 { return w.power })
 		out.TempC = mean(func(w *poolWindow) float64 { return w.temp })
 		out.ClockMinMHz, out.TempMaxC = work.clockMin, work.tempMax

@@ -48,15 +48,38 @@ type Pool struct {
 
 // EngineSpec is how one replica schedules.
 type EngineSpec struct {
-	Kind              string  // "vllm"
-	MaxBatchedTokens  int32   // token budget of a step
-	MaxSeqs           int32   // requests running at once
-	MaxModelLen       int32   // prompt + output tokens
-	BlockSize         int32   // tokens per KV block
-	KVBlocks          int32   // of the pool, null block included
+	Kind             string // "vllm", "sglang", "trtllm", "tgi" or "static"
+	MaxBatchedTokens int32  // token budget of a step
+	MaxSeqs          int32  // requests running at once
+	MaxModelLen      int32  // prompt + output tokens
+	BlockSize        int32  // tokens per KV block, a power of two
+	KVBlocks         int32  // of the pool, null block included
+	MaxWaiting       int32  // requests that may wait in a replica; further ones are rejected; 0 = no limit
+	MaxNewTokens     int32  // output that clients ask for, where a scheduler reserves it; 0 = the output itself
+
+	// vLLM
 	ReserveFullPrompt bool    // admit only when the whole prompt fits (scheduler_reserve_full_isl)
 	Watermark         float64 // share of blocks kept free at admission
-	Stepping          bool    // simulate every step boundary instead of closed-form stretches
+	LongPrefillTokens int32   // long_prefill_token_threshold; 0 = off
+	Priority          bool    // policy "priority" instead of "fcfs"
+	SkipAhead         int32   // what-if: requests that admission looks past when one does not fit
+	StopEOS           bool    // outputs end by EOS, unknown ahead, instead of by max_tokens
+	PrefixCache       bool
+	Stepping          bool // simulate every step boundary instead of closed-form stretches
+
+	// SGLang
+	ChunkTokens      int32   // chunked_prefill_size
+	Conservativeness float64 // schedule_conservativeness
+	MixedChunk       bool    // enable_mixed_chunk
+
+	// TensorRT-LLM
+	CapacityPolicy string // "guaranteed_no_evict", "max_utilization" or "static_batch"
+
+	// TGI
+	WaitingServedRatio    float64
+	MaxWaitingTokens      int32
+	MaxBatchPrefillTokens int32
+	MaxBatchTotalTokens   int32
 }
 
 // ThermalSpec is the thermal model of a pool's GPUs.

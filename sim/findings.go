@@ -123,7 +123,7 @@ func thousands(n int64) string {
 }
 
 // warnings lists what a reader must know before trusting the numbers.
-func (p *plan) warnings(r *Result) []string {
+func (p *plan) warnings(r *Result, reps []*rep) []string {
 	var out []string
 	if len(r.Seeds) == 1 {
 		out = append(out, "one replication: no intervals")
@@ -134,7 +134,7 @@ func (p *plan) warnings(r *Result) []string {
 				out = append(out, fmt.Sprintf("P99 of %s (%s) in phase %q rests on fewer than %d requests in a replication", c.Class, c.Cohort, ph.Name, thinP99))
 			}
 			if c.Outcomes.Young > 0 {
-				out = append(out, fmt.Sprintf("%d requests of %s (%s) in phase %q were still undecided at the end: no events", c.Outcomes.Young, c.Class, c.Cohort, ph.Name))
+				out = append(out, fmt.Sprintf("%s requests of %s (%s) in phase %q had not finished when the run ended: they count where they were decided already", thousands(c.Outcomes.Young), c.Class, c.Cohort, ph.Name))
 			}
 		}
 	}
@@ -145,7 +145,11 @@ func (p *plan) warnings(r *Result) []string {
 			out = append(out, "the backlog still grew on the last day: the days at which budgets are spent are a lower bound")
 		}
 	}
-	for _, c := range p.exp.Traffic {
+	for k, c := range p.exp.Traffic {
+		offered, held := sumOf(reps, func(r *rep) int64 { return r.offered[k] }), sumOf(reps, func(r *rep) int64 { return r.held[k] })
+		if c.Client.MaxInFlight > 0 && held > 0 {
+			out = append(out, fmt.Sprintf("%s of %s arrivals of %s were still held back by their client at the end (max_in_flight = %d): TTFT and SLOs do not see that wait, load is the offered rate", thousands(held), thousands(offered), c.Name, c.Client.MaxInFlight))
+		}
 		if c.Trace != nil && len(r.Seeds) > 1 {
 			out = append(out, fmt.Sprintf("class %q replays a trace: its replications share arrivals and lengths, so intervals are too narrow", c.Name))
 		}

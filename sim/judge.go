@@ -26,7 +26,7 @@ func (p *plan) slo(reps []*rep, k, phases int, cut bool) SLO {
 		var sp SLOPhase
 		sp.Good = sumOf(list, func(r sloRep) int64 { return r.phases[ph].good })
 		sp.Bad = sumOf(list, func(r sloRep) int64 { return r.phases[ph].bad })
-		sp.BadShare = stats.Share(over(list, func(r sloRep) float64 { return r.phases[ph].badShare() }), sp.Good+sp.Bad)
+		sp.BadShare = stats.BadShare(over(list, func(r sloRep) float64 { return r.phases[ph].badShare() }), sp.Good+sp.Bad)
 		s.Phases = append(s.Phases, sp)
 	}
 	s.judge(p, o, phases)
@@ -34,11 +34,19 @@ func (p *plan) slo(reps []*rep, k, phases int, cut bool) SLO {
 	if share, length, ok := p.idleFloor(o, last.to-1); ok {
 		s.IdleFloor = stats.Estimate{V: share, Lo: share, Hi: share, R: 1}
 		s.IdleLength = length
+	} else if o.Metric == slo.TTFT {
+		s.IdleFloor = stats.Share(over(reps, func(r *rep) float64 { return r.idleFloor[k] }), s.Good+s.Bad)
+		for c := range p.exp.Traffic {
+			if p.exp.Traffic[c].Name == o.Class {
+				s.IdleLength = p.idleLength(int(p.poolOf[c]), o.Threshold)
+			}
+		}
 	}
 	s.blame(p, list)
 	s.Budget = p.budgetOf(reps, list, k, cut)
-	for h := range list[0].hours {
-		s.Burn = append(s.Burn, BurnPoint{clock.Time(h+1) * clock.Time(clock.Hour), meanOf(over(list, func(r sloRep) float64 { return r.hours[h] }))})
+	step := clock.Time(p.budgetStep()) * clock.Time(clock.Minute)
+	for i := range list[0].burn {
+		s.Burn = append(s.Burn, BurnPoint{clock.Time(i+1) * step, meanOf(over(list, func(r sloRep) float64 { return r.burn[i] }))})
 	}
 	for _, f := range list[0].alerts {
 		s.Alerts = append(s.Alerts, Alert{Name: f.Pair.Name(), Severity: f.Pair.Severity, Fired: f.Fired, Resolved: f.Resolved})
@@ -72,7 +80,9 @@ func (s *SLO) judge(p *plan, o slo.Objective, phases int) {
 	default:
 		s.Status = Undecided
 		s.Reason = fmt.Sprintf("%s [%s, %s] of the requests miss %s, %s may: the interval holds both answers", percent(bad.V), percent(bad.Lo), percent(bad.Hi), goalText(o), percent(allowed))
-		s.MoreReps = repsToDecide(bad, allowed)
+		if s.MoreReps = repsToDecide(bad, allowed); s.MoreReps > 0 {
+			s.Reason += fmt.Sprintf("; about %d replications would decide", s.MoreReps)
+		}
 	}
 	if bad.R == 1 {
 		s.Reason += " (one replication: no interval)"
@@ -145,12 +155,12 @@ func seconds(v float64) string {
 func (s *SLO) blame(p *plan, list []sloRep) {
 	total := int64(0)
 	for g := range p.groups {
-		for stage := range stages + 2 {
+		for stage := range blameStages {
 			n := sumOf(list, func(r sloRep) int64 { return r.blame[g][stage] })
 			if n == 0 {
 				continue
 			}
-			b := Blame{Cohort: p.groups[g].name, Count: n}
+			b := Blame{Cohort: p.groups[g].name, Count: n, Stage: [...]string{rejectedStage: "rejected", unansweredStage: "never answered"}[max(stage, rejectedStage)]}
 			if stage < stages {
 				b.Stage = StageNames[stage]
 			}
@@ -186,18 +196,20 @@ func (s *SLO) blameText(p *plan) string {
 			who = "existing requests"
 		}
 		text += fmt.Sprintf("%s of the misses are %s", percent0(c.share), who)
-		if c.stage == "" {
-			text += " that were never answered"
-			continue
-		}
-		text += map[string]string{
-			"network": ", most of whose time goes to network and front end",
-			"queue":   " that waited in the queue",
-			"prefill": ", most of whose time is their prefill",
-			"decode":  ", most of whose time is decode",
-			"publish": ", most of whose time is publication",
+		how := map[string]string{
+			"network":        "with network and front end as their longest stage",
+			"queue":          "that waited in the queue longer than anything else",
+			"prefill":        "with their own prefill as the longest stage",
+			"decode":         "with decode as their longest stage",
+			"publish":        "with publication as their longest stage",
+			"rejected":       "that were rejected",
+			"never answered": "that were still waiting when the run ended",
 		}[c.stage]
-		text += fmt.Sprintf(" (%s of them)", percent0(c.stageShare))
+		if c.stageShare > 0.995 {
+			text += " " + how
+		} else {
+			text += fmt.Sprintf(", %s of them %s", percent0(c.stageShare), how)
+		}
 	}
 	return text
 }
@@ -264,6 +276,9 @@ func (p *plan) budgetOf(reps []*rep, list []sloRep, k int, cut bool) Budget {
 	}
 	b.BadMinutes = stats.Of(over(list, func(r sloRep) float64 { return float64(r.badMinutes) }), n)
 	b.AllowedMinutes = (1 - o.Target) * o.Window.Seconds() / 60
+	for _, e := range []*stats.Estimate{&b.Spent, &b.Projected, &b.BadMinutes} {
+		e.Lo = max(e.Lo, 0)
+	}
 	b.Curve = curveOf(list, p.exp.Duration)
 	return b
 }
@@ -290,18 +305,16 @@ func marksOf(list []sloRep, span clock.Duration) []Mark {
 	return out
 }
 
-// curveOf averages the spent share by hour, until a day after all of it is gone.
+// curveOf averages the spent share over time, until a day after all of it is gone.
 func curveOf(list []sloRep, span clock.Duration) []BudgetPoint {
 	gone := list[0].outlook.Before
 	out := []BudgetPoint{{Spent: gone, Lo: gone, Hi: gone}}
-	hours := len(list[0].outlook.Hours)
-	over100 := 0
-	for h := range hours {
-		e := stats.Of(over(list, func(r sloRep) float64 { return r.outlook.Hours[h] }), 0)
-		t := clock.Time(h+1) * clock.Time(clock.Hour)
-		out = append(out, BudgetPoint{T: t, Spent: e.V, Lo: e.Lo, Hi: e.Hi, Projected: t > clock.Time(span)})
-		if e.V >= 1 && t > clock.Time(span) {
-			if over100++; over100 > 24 {
+	after := 0
+	for i, point := range list[0].outlook.Points {
+		e := stats.Of(over(list, func(r sloRep) float64 { return r.outlook.Points[i].Used }), 0)
+		out = append(out, BudgetPoint{T: point.T, Spent: e.V, Lo: max(e.Lo, 0), Hi: e.Hi, Projected: point.T > clock.Time(span)})
+		if e.V >= 1 && point.T > clock.Time(span) {
+			if after++; after > 24 {
 				break
 			}
 		}
@@ -354,6 +367,8 @@ func quantileText(r *Result, s *SLO) string {
 			case 0.99:
 			case 0.95:
 				e, name = d.P95, "P95"
+			case 0.999:
+				e, name = d.P999, "P99.9"
 			case 0.9:
 				e, name = d.P90, "P90"
 			case 0.5:

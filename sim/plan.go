@@ -231,33 +231,6 @@ func (p *plan) classGroups(class int) []int {
 	return out
 }
 
-// startBin returns the clock bin at which a pool starts: the maximum, or 0
-// without a thermal model.
-func (p *Pool) startBin() int {
-	if !p.Thermal.Enabled {
-		return 0
-	}
-	return p.Deployment.GPU.MaxClockMHz / models.ClockStepMHz
-}
-
-// newReplica returns an idle replica of a pool.
-func (p *plan) newReplica(pool int) engine.Replica {
-	e := p.exp.Pools[pool].Engine
-	return engine.NewVLLM(engine.Config{
-		MaxBatchedTokens:  e.MaxBatchedTokens,
-		MaxSeqs:           e.MaxSeqs,
-		MaxModelLen:       e.MaxModelLen,
-		BlockSize:         e.BlockSize,
-		KVBlocks:          e.KVBlocks,
-		ReserveFullPrompt: e.ReserveFullPrompt,
-		WatermarkBlocks:   int32(e.Watermark * float64(e.KVBlocks)),
-		Stepping:          e.Stepping,
-		Model:             p.models[pool],
-		Host:              p.exp.Pools[pool].Deployment.Host,
-		Clock:             p.exp.Pools[pool].startBin(),
-	})
-}
-
 // shareOf returns the expected share of a class's requests at t that belong to a
 // group: a request that two changes claim belongs to the later one.
 func (p *plan) shareOf(g int, t clock.Time) float64 {
@@ -282,6 +255,13 @@ func (p *plan) shareOf(g int, t clock.Time) float64 {
 // closed form; NaN when a class's traffic has none (traces, closed loops).
 func (p *plan) expected(o slo.Objective, from, to clock.Time) float64 {
 	sum := 0.0
+	events := make([]float64, len(p.groups)) // per request: a TPOT needs two tokens
+	for g := range events {
+		events[g] = 1
+		if _, output, ok := p.lengthsOf(g); ok && o.Metric == slo.TPOT {
+			events[g] = output.ShareAtLeast(2)
+		}
+	}
 	for c := range p.exp.Traffic {
 		class := &p.exp.Traffic[c]
 		if class.Name != o.Class {
@@ -295,7 +275,7 @@ func (p *plan) expected(o slo.Objective, from, to clock.Time) float64 {
 			share := 0.0
 			for _, g := range p.classGroups(c) {
 				if p.counts(o, g) {
-					share += p.shareOf(g, t)
+					share += p.shareOf(g, t) * events[g]
 				}
 			}
 			return share

@@ -15,7 +15,9 @@ const (
 	stageDecode
 	stagePublish
 	stages
-	noStage // of a bad event without an answer
+	rejectedStage   = stages     // of a bad event without an answer: turned away
+	unansweredStage = stages + 1 // the same: still waiting when the run ended
+	blameStages     = stages + 2
 )
 
 // windowPrecision is the histograms' precision over time: quantiles within 0.8 %.
@@ -58,8 +60,9 @@ func bandOf(prompt float64) int {
 
 // window is a group within a time window.
 type window struct {
-	arrivals, done, bad int32
-	answered            int32
+	arrivals, bad       int32
+	done                int32 // last tokens that fell into the window, whenever the request was sent
+	answered, lost      int32 // with a first token; rejected or never answered
 	stage               [stages]float64
 	ttft, tpot, prompts *stats.Hist
 }
@@ -68,7 +71,7 @@ type window struct {
 type ledger struct {
 	minutes *slo.Ledger
 	phases  []counts
-	blame   [][stages + 2]int64 // [group][stage]; the last column is noStage
+	blame   [][blameStages]int64 // [group][stage]
 }
 
 type counts struct{ good, bad int64 }
@@ -88,7 +91,7 @@ func newRecorder(p *plan) *recorder {
 		r.ledgers = append(r.ledgers, ledger{
 			minutes: slo.NewLedger(p.exp.Duration),
 			phases:  make([]counts, len(p.phases)),
-			blame:   make([][stages + 2]int64, len(p.groups)),
+			blame:   make([][blameStages]int64, len(p.groups)),
 		})
 	}
 	return r
@@ -169,7 +172,9 @@ func (r *recorder) finished(f *flight, e *engine.Event) {
 	c, w := &r.cells[f.group][f.phase], &r.windows[f.group][f.window]
 	goals := &r.plan.goals[f.group]
 	c.ok++
-	w.done++
+	if e.At < clock.Time(r.plan.exp.Duration) {
+		r.windows[f.group][e.At/clock.Time(r.plan.width)].done++
+	}
 	e2e := e.At.Sub(f.req.Send)
 	decode := e.At.Sub(f.first)
 	c.e2e.Add(int64(e2e))
@@ -194,7 +199,7 @@ func (r *recorder) finished(f *flight, e *engine.Event) {
 		}
 	}
 	for _, k := range goals.availability {
-		r.decide(k, f, e.At, true, noStage)
+		r.decide(k, f, e.At, true, stageDecode)
 	}
 }
 
@@ -202,18 +207,14 @@ func (r *recorder) rejected(f *flight, e *engine.Event) {
 	c := &r.cells[f.group][f.phase]
 	c.refused++
 	c.ttft.AddInf()
-	r.windows[f.group][f.window].bad++
-	r.unanswered(f, e.At, "rejected")
-}
-
-// unanswered counts a request that never got its first token as bad wherever its
-// outcome counts.
-func (r *recorder) unanswered(f *flight, at clock.Time, outcome string) {
+	w := &r.windows[f.group][f.window]
+	w.bad++
+	w.lost++
 	goals := &r.plan.goals[f.group]
 	for _, list := range [][]int32{goals.ttft, goals.e2e, goals.availability} {
 		for _, k := range list {
-			if !r.plan.skips[k][outcome] {
-				r.decide(k, f, at, false, noStage)
+			if !r.plan.skips[k]["rejected"] {
+				r.decide(k, f, e.At, false, rejectedStage)
 			}
 		}
 	}
@@ -230,7 +231,7 @@ func (r *recorder) undecided(f *flight, end clock.Time) {
 			if o := &r.plan.exp.SLOs[k]; age > max(o.Threshold, 1) && first {
 				late = true
 				if !r.plan.skips[k]["undecided"] {
-					r.decide(k, f, end, false, noStage)
+					r.decide(k, f, end, false, unansweredStage)
 				}
 			}
 		}
@@ -243,7 +244,9 @@ func (r *recorder) undecided(f *flight, end clock.Time) {
 	if waiting {
 		if late || age >= minCoolDown {
 			c.ttft.AddInf()
-			r.windows[f.group][f.window].bad++
+			w := &r.windows[f.group][f.window]
+			w.bad++
+			w.lost++
 		}
 	}
 	if late {
@@ -253,9 +256,15 @@ func (r *recorder) undecided(f *flight, end clock.Time) {
 	}
 }
 
-// decide counts one event of an objective.
+// decide counts one event of an objective, known at a time. A late TTFT or E2E is
+// known to be bad as soon as its threshold has passed.
 func (r *recorder) decide(k int32, f *flight, at clock.Time, good bool, stage int) {
 	l := &r.ledgers[k]
+	if o := &r.plan.exp.SLOs[k]; !good && (o.Metric == slo.TTFT || o.Metric == slo.E2E) {
+		at = min(at, f.req.Send.Add(o.Threshold))
+	} else if !good && stage == unansweredStage {
+		at = min(at, f.req.Send.Add(minCoolDown))
+	}
 	l.minutes.Add(at, good)
 	if good {
 		l.phases[f.phase].good++

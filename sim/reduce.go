@@ -18,6 +18,9 @@ type rep struct {
 	sent   int64
 	steps  int64
 	grew   bool // the backlog grew by more than 1 % of the last day's arrivals
+
+	offered, held []int64   // per class behind a client-side cap: arrivals of the span; of them never sent within it
+	idleFloor     []float64 // per objective: from the prompts that came, where lengths have no closed form; NaN else
 }
 
 // viewRep is a class, its own requests, or a cohort of it, in one phase.
@@ -34,7 +37,8 @@ type viewRep struct {
 // summary is one distribution, in seconds or tokens.
 type summary struct {
 	n                              int64
-	mean, p50, p90, p95, p99, most float64
+	mean, p50, p90, p95, p99, p999 float64
+	most                           float64
 	relError                       float64
 }
 
@@ -52,10 +56,12 @@ func (p *plan) views(class int) (names []string, groups [][]int) {
 	return names, groups
 }
 
-// reduce closes a replication and computes its statistics.
+// reduce closes a replication and computes its statistics. A replication that
+// was cut short is one whose clock stands before the end of the span.
 func (c *cluster) reduce() *rep {
 	p := c.plan
 	end := c.loop.Now()
+	cut := end < clock.Time(p.exp.Duration)
 	for i := range c.flights {
 		if f := &c.flights[i]; f.live && f.window >= 0 {
 			c.rec.undecided(f, end)
@@ -83,7 +89,7 @@ func (c *cluster) reduce() *rep {
 		r.series = append(r.series, list)
 	}
 	for k := range p.exp.SLOs {
-		r.slos = append(r.slos, c.rec.sloRep(k))
+		r.slos = append(r.slos, c.rec.sloRep(k, cut))
 	}
 	c.mon.sum()
 	for k := range c.mon.pools {
@@ -94,7 +100,38 @@ func (c *cluster) reduce() *rep {
 		r.steps += replica.Spent(end).Steps
 	}
 	r.grew = c.grew()
+	for _, s := range c.sources {
+		r.offered = append(r.offered, s.offered)
+		r.held = append(r.held, int64(len(s.backlog)-s.held))
+	}
+	for k := range p.exp.SLOs {
+		r.idleFloor = append(r.idleFloor, c.rec.measuredFloor(k))
+	}
 	return r
+}
+
+// measuredFloor is an objective's idle floor over the prompts that came in the
+// last phase; NaN where the closed form serves.
+func (r *recorder) measuredFloor(k int) float64 {
+	o := r.plan.exp.SLOs[k]
+	if _, _, ok := r.plan.idleFloor(o, 0); ok || o.Metric != slo.TTFT {
+		return math.NaN()
+	}
+	var all, over int64
+	for g := range r.plan.groups {
+		if !r.plan.counts(o, g) {
+			continue
+		}
+		length := float64(r.plan.idleLength(int(r.plan.poolOf[r.plan.groups[g].class]), o.Threshold))
+		h := r.cells[g][len(r.plan.phases)-1].prompts
+		all += h.N()
+		h.Each(func(low, width float64, count int64) {
+			if low+width/2 >= length {
+				over += count
+			}
+		})
+	}
+	return float64(over) / float64(all)
 }
 
 // grew tells whether more work waited at the end than a day before, by more than
@@ -172,19 +209,19 @@ func (c *cell) add(o *cell) {
 }
 
 func summarise(s *stats.Sample, quantiles func(qs ...float64) []float64) summary {
-	q := quantiles(.5, .9, .95, .99)
+	q := quantiles(.5, .9, .95, .99, .999)
 	for i := range q {
 		q[i] /= 1e9
 	}
 	return summary{
-		n: s.N() + s.Inf(), mean: s.Mean() / 1e9, p50: q[0], p90: q[1], p95: q[2], p99: q[3],
+		n: s.N() + s.Inf(), mean: s.Mean() / 1e9, p50: q[0], p90: q[1], p95: q[2], p99: q[3], p999: q[4],
 		most: float64(s.Max()) / 1e9, relError: s.RelError(),
 	}
 }
 
 func lengths(h *stats.Hist, sum float64) summary {
-	q := h.Quantiles(.5, .9, .95, .99, 1)
-	return summary{n: h.N(), mean: sum / float64(h.N()), p50: q[0], p90: q[1], p95: q[2], p99: q[3], most: q[4], relError: h.RelError()}
+	q := h.Quantiles(.5, .9, .95, .99, .999)
+	return summary{n: h.N(), mean: sum / float64(h.N()), p50: q[0], p90: q[1], p95: q[2], p99: q[3], p999: q[4], most: float64(h.Max()), relError: h.RelError()}
 }
 
 // seriesRep is a view over time in one replication.
@@ -213,7 +250,7 @@ func (r *recorder) series(groups []int, mix bool) seriesRep {
 		s.arrivals = append(s.arrivals, float64(w.arrivals)/seconds)
 		s.done = append(s.done, float64(w.done)/seconds)
 		s.bad = append(s.bad, float64(w.bad)/float64(w.arrivals))
-		t, o, l := at(w.ttft, 1e-9), at(w.tpot, 1e-9), at(w.prompts, 1)
+		t, o, l := atWith(w.ttft, int64(w.lost), 1e-9), at(w.tpot, 1e-9), at(w.prompts, 1)
 		s.ttft50, s.ttft99 = append(s.ttft50, t[0]), append(s.ttft99, t[2])
 		s.tpot50, s.tpot99 = append(s.tpot50, o[0]), append(s.tpot99, o[2])
 		s.prompt50, s.prompt90, s.prompt99 = append(s.prompt50, l[0]), append(s.prompt90, l[1]), append(s.prompt99, l[2])
@@ -234,6 +271,7 @@ func (w *window) add(o *window) {
 	w.done += o.done
 	w.bad += o.bad
 	w.answered += o.answered
+	w.lost += o.lost
 	for k := range w.stage {
 		w.stage[k] += o.stage[k]
 	}
@@ -254,12 +292,25 @@ func mergeHist(into **stats.Hist, h *stats.Hist) {
 }
 
 // at returns P50, P90 and P99 of a histogram in a unit; NaN without values.
-func at(h *stats.Hist, unit float64) [3]float64 {
-	if h == nil {
-		return [3]float64{math.NaN(), math.NaN(), math.NaN()}
+func at(h *stats.Hist, unit float64) [3]float64 { return atWith(h, 0, unit) }
+
+// atWith is at over further values that lie beyond all others.
+func atWith(h *stats.Hist, infinite int64, unit float64) [3]float64 {
+	out := [3]float64{math.NaN(), math.NaN(), math.NaN()}
+	n := infinite
+	if h != nil {
+		n += h.N()
 	}
-	q := h.Quantiles(.5, .9, .99)
-	return [3]float64{q[0] * unit, q[1] * unit, q[2] * unit}
+	if n == 0 {
+		return out
+	}
+	for i, q := range [3]float64{.5, .9, .99} {
+		out[i] = math.Inf(1)
+		if rank := q * float64(n-1); rank <= float64(n-infinite-1) {
+			out[i] = h.Quantiles(rank / math.Max(1, float64(n-infinite-1)))[0] * unit
+		}
+	}
+	return out
 }
 
 // mixOf returns the shares of prompts by PromptEdges.
@@ -285,20 +336,20 @@ type poolRep struct {
 // sloRep is an objective in one replication.
 type sloRep struct {
 	phases     []counts
-	blame      [][stages + 2]int64
+	blame      [][blameStages]int64
 	outlook    slo.Outlook
 	badMinutes int
-	hours      []float64 // burn rate over the last hour, at the end of each
+	burn       []float64 // burn rate over the last hour, every budgetStep minutes
 	alerts     []slo.Firing
 	good, bad  int64
 }
 
-func (r *recorder) sloRep(k int) sloRep {
+func (r *recorder) sloRep(k int, cut bool) sloRep {
 	l := &r.ledgers[k]
 	s := sloRep{phases: l.phases, blame: l.blame, badMinutes: l.minutes.BadMinutes(r.plan.exp.SLOs[k].Target)}
 	s.good, s.bad = l.minutes.Totals()
 	o := r.plan.exp.SLOs[k]
-	s.outlook = slo.Look(l.minutes, r.plan.budget(k, s.good+s.bad), o.Window, o.Spent, slo.Forecast{Repeat: r.plan.needs() == ""})
+	s.outlook = slo.Look(l.minutes, r.plan.budget(k, s.good+s.bad), o.Window, o.Spent, slo.Forecast{Repeat: r.plan.needs() == "" && !cut, Step: r.plan.budgetStep()})
 	history := r.plan.history[k]
 	burn := slo.NewBurn(l.minutes, o.Target, func(d clock.Duration) float64 {
 		if n := history[d/clock.Minute]; !math.IsNaN(n) {
@@ -307,12 +358,16 @@ func (r *recorder) sloRep(k int) sloRep {
 		return float64(s.good+s.bad) / r.plan.exp.Duration.Seconds() * d.Seconds()
 	})
 	s.alerts = burn.Alerts(slo.StandardPairs)
-	for m := 59; m < burn.Minutes(); m += 60 {
+	step := r.plan.budgetStep()
+	for m := step - 1; m < burn.Minutes(); m += step {
 		rate, _ := burn.Rate(m, clock.Hour)
-		s.hours = append(s.hours, rate)
+		s.burn = append(s.burn, rate)
 	}
 	return s
 }
+
+// budgetStep is how many minutes lie between two points of a budget's curves.
+func (p *plan) budgetStep() int { return max(1, int(p.exp.Duration/clock.Minute)/360) }
 
 // windowEvents returns the events that an objective's window holds: in closed
 // form, or the measured rate carried on where there is none.

@@ -80,15 +80,15 @@ type LengthBand struct {
 type Outcomes struct {
 	OK, Rejected, TimedOut, Failed int64
 	Late                           int64 // undecided at the end, older than the threshold
-	Young                          int64 // undecided at the end, younger: no event
+	Young                          int64 // unfinished at the end and not late: no events beyond what was decided already
 }
 
 // Distribution summarises one metric.
 type Distribution struct {
-	Mean, P50, P90, P95, P99 stats.Estimate
-	Max                      float64
-	Exact                    bool    // quantiles from all values, not from a histogram
-	RelError                 float64 // bound of the histogram's error otherwise
+	Mean, P50, P90, P95, P99, P999 stats.Estimate
+	Max                            float64
+	Exact                          bool    // quantiles from all values, not from a histogram
+	RelError                       float64 // bound of the histogram's error otherwise
 }
 
 // Stages are the parts of a request's life, in seconds: Network is network and
@@ -115,7 +115,7 @@ type SLO struct {
 	Blame      []Blame        // bad events by cohort and stage, largest first
 	BlameText  string         // the same as a sentence
 	Budget     Budget
-	Burn       []BurnPoint // mean over replications, hourly over the span
+	Burn       []BurnPoint // mean over replications, over the span
 	Alerts     []Alert     // of the first replication
 }
 
@@ -128,7 +128,7 @@ type SLOPhase struct {
 // Blame is a share of the bad events of an objective.
 type Blame struct {
 	Cohort string
-	Stage  string // dominant stage; "" for events without one (rejected, never answered)
+	Stage  string // dominant stage; "rejected" or "never answered" for events without a first token
 	Share  float64
 	Count  int64
 }
@@ -145,7 +145,7 @@ type Budget struct {
 	WeekAlarm      bool           // 80 % of the window's budget spent within one week
 	BadMinutes     stats.Estimate // minutes of the span whose bad share exceeds 1 − target
 	AllowedMinutes float64        // (1 − target) × window, in minutes
-	Curve          []BudgetPoint  // hourly from 0 to the window's end or until exhausted + 1 day
+	Curve          []BudgetPoint  // from 0 to the window's end or until exhausted + 1 day; hourly after the span
 }
 
 // Mark is the first time that Percent of the budget is spent.
@@ -229,9 +229,9 @@ type Series struct {
 type ClassSeries struct {
 	Class, Cohort                    string
 	Arrivals                         []float64 // per second
-	Completions                      []float64 // per second, by arrival window
+	Completions                      []float64 // per second, by the time of the last token
 	Bad                              []float64 // share bad of any objective on the class's TTFT; NaN if none
-	TTFTP50, TTFTP99                 []float64 // seconds
+	TTFTP50, TTFTP99                 []float64 // seconds; +Inf where rejected or never answered requests reach the quantile
 	TTFTP99Lo, TTFTP99Hi             []float64 // smallest and largest over replications
 	TPOTP50, TPOTP99                 []float64
 	Network, Queue, Prefill, Publish []float64 // mean stage, seconds

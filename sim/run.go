@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"slosim/sim/clock"
+	"slosim/sim/rng"
 )
 
 // Options are how a run is carried out; they never change its result.
@@ -19,7 +20,7 @@ type Options struct {
 // Progress is how far a run is.
 type Progress struct {
 	Done     float64 // share of all simulated time, 0..1
-	Requests int64   // simulated so far by replications that have ended
+	Requests int64   // simulated so far
 }
 
 // Run simulates the experiment. When ctx is cancelled it returns, with ctx's
@@ -31,7 +32,7 @@ func Run(ctx context.Context, e Experiment, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{plan: p, options: o, covered: make([]atomic.Int64, e.Replications), reps: make([]*rep, e.Replications), errs: make([]error, e.Replications)}
+	r := &runner{plan: p, options: o, covered: make([]atomic.Int64, e.Replications), sent: make([]atomic.Int64, e.Replications), reps: make([]*rep, e.Replications), errs: make([]error, e.Replications)}
 	for i := range r.covered {
 		r.covered[i].Store(int64(-e.Warmup))
 	}
@@ -39,20 +40,21 @@ func Run(ctx context.Context, e Experiment, o Options) (*Result, error) {
 	return r.result(ctx)
 }
 
-// seed returns the seed of replication i.
-func (e *Experiment) seed(i int) uint64 { return e.Seed + uint64(i) }
+// seed returns the seed of replication i: any of them can be replayed alone by
+// naming it.
+func (e *Experiment) seed(i int) uint64 { return rng.Derive(e.Seed, i) }
 
 // runner carries out the replications of one run.
 type runner struct {
 	plan    *plan
 	options Options
 	covered []atomic.Int64 // simulated time reached, per replication
+	sent    []atomic.Int64 // requests so far, per replication
 	reps    []*rep
 	errs    []error
 	stopped []*cluster // interrupted replications, by index
 
 	mu       sync.Mutex
-	requests int64
 	reported int
 }
 
@@ -97,12 +99,12 @@ func (r *runner) one(ctx context.Context, i int) {
 		r.errs[i] = err
 		return
 	}
-	c.mon.progress = r.progress
+	c.mon.progress = func() {
+		r.sent[i].Store(c.sent)
+		r.progress()
+	}
 	if r.errs[i] = c.run(ctx); r.errs[i] == nil {
 		r.reps[i] = c.reduce()
-		r.mu.Lock()
-		r.requests += c.sent
-		r.mu.Unlock()
 	} else if ctx.Err() != nil {
 		r.stopped[i] = c
 	}
@@ -115,15 +117,16 @@ func (r *runner) progress() {
 		return
 	}
 	total := float64(len(r.covered)) * float64(r.plan.exp.Duration+r.plan.exp.Warmup)
-	done := 0.0
+	done, requests := 0.0, int64(0)
 	for i := range r.covered {
+		requests += r.sent[i].Load()
 		done += float64(min(r.covered[i].Load(), int64(r.plan.exp.Duration)) + int64(r.plan.exp.Warmup))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if mark := int(done / total * 1000); mark > r.reported {
 		r.reported = mark
-		r.options.Progress(Progress{Done: done / total, Requests: r.requests})
+		r.options.Progress(Progress{Done: done / total, Requests: requests})
 	}
 }
 

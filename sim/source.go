@@ -19,6 +19,7 @@ type source struct {
 	sent     int64                  // closed loop: requests so far
 
 	inFlight int
+	offered  int64               // arrivals of the counted span
 	backlog  []workloads.Request // arrivals behind a client-side cap, first come first served
 	held     int                 // of backlog: already sent
 	thinking bool

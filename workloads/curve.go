@@ -146,11 +146,12 @@ func (in *Intensity) ExpectedOf(from, to clock.Time, share func(t clock.Time) fl
 	return sum
 }
 
-// Peak returns the highest rate in [from, to], looked up at every cell's edges.
+// Peak returns the highest rate in [from, to), looked up at every cell's edges.
 func (in *Intensity) Peak(from, to clock.Time) float64 {
 	peak := 0.0
-	for _, t := range in.cells(from, to) {
-		peak = max(peak, in.At(t), in.At(t-1))
+	edges := in.cells(from, to)
+	for i := 1; i < len(edges); i++ {
+		peak = max(peak, in.At(edges[i-1]), in.At(edges[i]-1))
 	}
 	return peak
 }

@@ -11,6 +11,24 @@ type Class struct {
 	Output Dist // tokens, the first token included
 	Client Client
 	Trace  *Trace // when set, arrivals and lengths come from a file instead
+
+	Priority int32  // smaller goes first, where the scheduler looks at it
+	System   System // shared system prompts
+	Hit      Hit    // statistical model of prefix-cache hits
+}
+
+// System is a set of system prompts that a class's requests begin with: equal
+// content that a prefix cache can share. The prompt length includes it.
+type System struct {
+	Tokens   int32 // of each; 0 = none
+	Variants int32 // how many there are, equally popular
+}
+
+// Hit draws how much of a prompt a prefix cache holds, without modelling the
+// cache's content: with probability Ratio its first Tokens are found.
+type Hit struct {
+	Ratio  float64 // 0 = no hit model
+	Tokens Dist    // cut to the prompt
 }
 
 // Rate is the arrival rate over time, per second.
@@ -82,12 +100,14 @@ type Change struct {
 
 // Request is one request on its way through the cluster.
 type Request struct {
-	Index  int64      // number within its class, pre-roll included
-	ID     int32      // slot in the table of requests in flight
-	Class  int32      // index into the experiment's traffic
-	Cohort int32      // 0 = the class itself, else 1 + index into the experiment's changes
-	Prompt int32      // tokens, ≥ 1
+	Index    int64      // number within its class, pre-roll included
+	ID       int32      // slot in the table of requests in flight
+	Class    int32      // index into the experiment's traffic
+	Cohort   int32      // 0 = the class itself, else 1 + index into the experiment's changes
+	Prompt   int32      // tokens, ≥ 1
 	Output   int32      // tokens, ≥ 1, the first token included
 	Priority int32      // smaller goes first, where the scheduler looks at it
-	Send   clock.Time // when the client sends it
+	Cached   int32      // leading prompt tokens that a prefix cache holds, where a hit model draws them
+	Chain    Chain      // content, for a prefix cache that looks for it
+	Send     clock.Time // when the client sends it
 }

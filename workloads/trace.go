@@ -31,6 +31,9 @@ type TraceError struct {
 	Msg  string
 }
 
+// CutShort is the Msg of a compressed file without its end.
+const CutShort = "the compressed file ends in the middle"
+
 func (e *TraceError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg) }
 
 // TraceReader streams the rows of a trace file; memory does not grow with it.
@@ -66,13 +69,39 @@ func OpenTrace(spec Trace) (*TraceReader, error) {
 			return nil, &TraceError{spec.File, 1, "not a gzip file: " + err.Error()}
 		}
 	}
-	t.lines = bufio.NewScanner(in)
+	whole := &remembering{Reader: in}
+	t.lines = bufio.NewScanner(whole)
 	t.lines.Buffer(make([]byte, 1<<16), 1<<20)
+	t.lines.Split(whole.line)
 	if err := t.header(); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return t, nil
+}
+
+// remembering is a reader that knows how it ended.
+type remembering struct {
+	io.Reader
+	err error
+}
+
+// Read implements io.Reader.
+func (r *remembering) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		r.err = err
+	}
+	return n, err
+}
+
+// line splits lines like bufio.ScanLines, but the rest of a file that could not
+// be read to its end is no line.
+func (r *remembering) line(data []byte, atEOF bool) (int, []byte, error) {
+	if atEOF && r.err != nil && bytes.IndexByte(data, '\n') < 0 {
+		return 0, nil, nil
+	}
+	return bufio.ScanLines(data, atEOF)
 }
 
 // Close releases the file.
@@ -130,7 +159,7 @@ func (t *TraceReader) scan() (bool, error) {
 	if err := t.lines.Err(); err != nil {
 		msg := err.Error()
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			msg = "the compressed file ends in the middle"
+			msg = CutShort
 		}
 		return false, &TraceError{t.spec.File, t.line + 1, msg}
 	}

@@ -37,6 +37,16 @@ func New(seed uint64, p Purpose, stream string) Source {
 	return Source{k0: k0, k1: mix(k1, k0) | 1}
 }
 
+// Derive returns the seed of the i-th of several independent runs: the first is
+// the given seed itself, so that a run of one is what it says. Seeds stay below
+// 2^53, so that every file format can hold them.
+func Derive(seed uint64, i int) uint64 {
+	if i == 0 {
+		return seed
+	}
+	return mix(mix(seed, 0x2545f4914f6cdd1d), uint64(i)*0x9e3779b97f4a7c15) >> 11
+}
+
 // mix folds the 128-bit product of its operands: one multiplication that spreads
 // every input bit over the result.
 func mix(a, b uint64) uint64 {

@@ -14,13 +14,20 @@ type Outlook struct {
 	Spent     float64       // share spent within the span, without what was gone before
 	Marks     [3]clock.Time // first time that 50, 80, 100 % are spent; Never within the window
 	Projected float64       // share spent at the window's end; −1 without a projection
-	Hours     []float64     // share spent at the end of each hour, span first, then projection
+	Points    []Point       // the share spent over time, span first, then projection
 	WeekAlarm bool          // 80 % within some seven days
+}
+
+// Point is the share of a budget that is spent by a time.
+type Point struct {
+	T    clock.Time
+	Used float64
 }
 
 // Forecast says how a span goes on after its end.
 type Forecast struct {
 	Repeat bool // the last day of the span repeats until the window's end
+	Step   int  // minutes between Points within the span; after it they are hourly
 }
 
 // Look returns the outlook of one replication's ledger: bad events against a
@@ -36,8 +43,12 @@ func Look(l *Ledger, budget float64, window clock.Duration, spent float64, f For
 				o.Marks[i] = clock.Time(m+1) * clock.Time(clock.Minute)
 			}
 		}
-		if (m+1)%60 == 0 {
-			o.Hours = append(o.Hours, used)
+		step := 60
+		if m < span {
+			step = max(1, f.Step)
+		}
+		if (m+1)%step == 0 || m == min(span, end)-1 {
+			o.Points = append(o.Points, Point{clock.Time(m+1) * clock.Time(clock.Minute), used})
 		}
 	}
 	day := int(clock.Day / clock.Minute)
@@ -49,7 +60,7 @@ func Look(l *Ledger, budget float64, window clock.Duration, spent float64, f For
 		case f.Repeat && span >= day:
 			bad = float64(l.Bad[span-day+(m-span)%day])
 		default:
-			o.WeekAlarm = weekAlarm(o.Hours, spent)
+			o.WeekAlarm = weekAlarm(o.Points, spent)
 			return o
 		}
 		total += bad
@@ -64,19 +75,19 @@ func Look(l *Ledger, budget float64, window clock.Duration, spent float64, f For
 	if f.Repeat || span >= end {
 		o.Projected = used
 	}
-	o.WeekAlarm = weekAlarm(o.Hours, spent)
+	o.WeekAlarm = weekAlarm(o.Points, spent)
 	return o
 }
 
 // weekAlarm tells whether 80 % of the budget goes within any seven days.
-func weekAlarm(hours []float64, spent float64) bool {
-	week := int(clock.Week / clock.Hour)
-	for h, used := range hours {
-		before := spent
-		if h >= week {
-			before = hours[h-week]
+func weekAlarm(points []Point, spent float64) bool {
+	from, before := 0, spent
+	for _, p := range points {
+		for points[from].T <= p.T-clock.Time(clock.Week) {
+			before = points[from].Used
+			from++
 		}
-		if used-before >= 0.8 {
+		if p.Used-before >= 0.8 {
 			return true
 		}
 	}

@@ -63,6 +63,26 @@ func Share(values []float64, n int64) Estimate {
 	return e
 }
 
+// BadShare is Share for the share of bad events, with a floor under its upper end:
+// when all replications agree, Student's t sees no spread and would be certain
+// from any number of events, so the interval then reaches at least to what n
+// independent events leave possible (Clopper and Pearson, 97.5 % one-sided).
+func BadShare(values []float64, n int64) Estimate {
+	e := Share(values, n)
+	if e.R < 2 || e.Lo < e.Hi || n == 0 {
+		return e
+	}
+	bad := math.Round(e.V * float64(n))
+	good := float64(n) - bad
+	if good > 0 {
+		e.Hi = distuv.Beta{Alpha: bad + 1, Beta: good}.Quantile(0.975)
+	}
+	if bad > 0 {
+		e.Lo = distuv.Beta{Alpha: bad, Beta: good + 1}.Quantile(0.025)
+	}
+	return e
+}
+
 // T975 returns the 97.5 % quantile of Student's t distribution, the half width
 // of a 95 % interval in standard errors.
 func T975(degrees int) float64 {

@@ -12,6 +12,8 @@ type Hist struct {
 	precision uint
 	octaves   [64][]uint32
 	n         int64
+	least     int64 // smallest and largest value, exact
+	most      int64
 }
 
 // NewHist returns an empty histogram whose buckets are at most 2^−precision of
@@ -30,6 +32,10 @@ func (h *Hist) Add(v int64) {
 		h.octaves[octave] = make([]uint32, 1<<h.precision)
 	}
 	h.octaves[octave][slot]++
+	if h.n == 0 || v < h.least {
+		h.least = max(v, 0)
+	}
+	h.most = max(h.most, v)
 	h.n++
 }
 
@@ -70,8 +76,15 @@ func (h *Hist) Merge(o *Hist) {
 			h.octaves[k][i] += c
 		}
 	}
+	if o.n > 0 && (h.n == 0 || o.least < h.least) {
+		h.least = o.least
+	}
+	h.most = max(h.most, o.most)
 	h.n += o.n
 }
+
+// Max returns the largest value, exactly.
+func (h *Hist) Max() int64 { return h.most }
 
 // Each calls f for every non-empty bucket in ascending order with the bucket's
 // lower edge, width and count.
@@ -111,7 +124,7 @@ func (h *Hist) order(ranks []int64) []float64 {
 			if width > 1 {
 				v += width * (float64(ranks[len(out)]-seen) + 0.5) / float64(count)
 			}
-			out = append(out, v)
+			out = append(out, min(max(v, float64(h.least)), float64(h.most)))
 		}
 		seen += count
 	})

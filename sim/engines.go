@@ -1,0 +1,58 @@
+package sim
+
+import (
+	"slosim/engine"
+	"slosim/models"
+)
+
+// newReplica returns an idle replica of a pool.
+func (p *plan) newReplica(pool int) engine.Replica {
+	spec := &p.exp.Pools[pool]
+	e := &spec.Engine
+	cfg := engine.Config{
+		MaxBatchedTokens:  e.MaxBatchedTokens,
+		MaxSeqs:           e.MaxSeqs,
+		MaxModelLen:       e.MaxModelLen,
+		BlockSize:         e.BlockSize,
+		KVBlocks:          e.KVBlocks,
+		MaxWaiting:        e.MaxWaiting,
+		ReserveFullPrompt: e.ReserveFullPrompt,
+		WatermarkBlocks:   int32(e.Watermark * float64(e.KVBlocks)),
+		LongPrefillTokens: e.LongPrefillTokens,
+		Priority:          e.Priority,
+		SkipAhead:         e.SkipAhead,
+		StopEOS:           e.StopEOS,
+		PrefixCache:       e.PrefixCache,
+		Stepping:          e.Stepping,
+		Model:             p.models[pool],
+		Host:              spec.Deployment.Host,
+		Clock:             spec.startBin(),
+	}
+	switch e.Kind {
+	case "sglang":
+		return engine.NewSGLang(cfg, engine.SGLangOptions{ChunkTokens: e.ChunkTokens, Conservativeness: e.Conservativeness, MixedChunk: e.MixedChunk, MaxNewTokens: e.MaxNewTokens})
+	case "trtllm":
+		policy := map[string]engine.CapacityPolicy{"max_utilization": engine.MaxUtilization, "static_batch": engine.StaticBatch}[e.CapacityPolicy]
+		if policy == 0 {
+			policy = engine.GuaranteedNoEvict
+		}
+		return engine.NewTRTLLM(cfg, engine.TRTLLMOptions{Policy: policy, MaxNewTokens: e.MaxNewTokens})
+	case "tgi":
+		return engine.NewTGI(cfg, engine.TGIOptions{
+			MaxBatchPrefillTokens: e.MaxBatchPrefillTokens, MaxBatchTotalTokens: int64(e.MaxBatchTotalTokens),
+			WaitingServedRatio: e.WaitingServedRatio, MaxWaitingTokens: int(e.MaxWaitingTokens), MaxNewTokens: e.MaxNewTokens,
+		})
+	case "static":
+		return engine.NewStatic(cfg)
+	}
+	return engine.NewVLLM(cfg)
+}
+
+// startBin returns the clock bin at which a pool starts: the maximum, or 0
+// without a thermal model.
+func (p *Pool) startBin() int {
+	if !p.Thermal.Enabled {
+		return 0
+	}
+	return p.Deployment.GPU.MaxClockMHz / models.ClockStepMHz
+}
