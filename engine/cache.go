@@ -254,9 +254,10 @@ func (v *VLLM) giveBack(i int32, held int64) {
 	r.blocks, r.public, r.filed = 0, 0, 0
 }
 
-// chainOf returns the identity of a request's content: its own unless given.
-func chainOf(r *workloads.Request, serial int64) workloads.Chain {
-	if r.Chain.Known() {
+// chainOf returns the identity of a request's content: its own unless given. A
+// unit must end where a block ends.
+func (v *VLLM) chainOf(r *workloads.Request, serial int64) workloads.Chain {
+	if r.Chain.Known() && r.Chain.UnitTokens()%v.cfg.BlockSize == 0 {
 		return r.Chain
 	}
 	return workloads.Private(uint64(serial))

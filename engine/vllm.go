@@ -129,7 +129,7 @@ func (v *VLLM) Submit(now clock.Time, r workloads.Request) {
 		a.row = v.rows.take()
 		v.submitted++
 		v.rows.rows[a.row] = row{
-			hit: r.Cached, chain: chainOf(&r, v.submitted), extents: v.rows.rows[a.row].extents[:0],
+			hit: r.Cached, chain: v.chainOf(&r, v.submitted), extents: v.rows.rows[a.row].extents[:0],
 			id: r.ID, priority: r.Priority, prompt: r.Prompt, target: r.Prompt, state: waiting, ready: a.ready,
 			output: min(max(r.Output, 1), v.cfg.MaxModelLen-r.Prompt),
 		}

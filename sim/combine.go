@@ -158,6 +158,7 @@ func (p *plan) pool(reps []*rep, k int, end clock.Time) PoolResult {
 		Busy:        stats.Of(over(list, func(r poolRep) float64 { return r.total.busy.Seconds() / r.total.span.Seconds() }), n),
 		GPUHours:    float64(spec.GPUs()) * hours,
 	}
+	out.PrefixHit = stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.hit) / float64(r.total.prompted) }), n)
 	out.USD = out.GPUHours * spec.GPUHourUSD
 	out.USDPerMonth = float64(spec.GPUs()) * 30 * 24 * spec.GPUHourUSD
 	bin := 0
@@ -306,6 +307,7 @@ func (p *plan) poolSeries(reps []*rep, k, windows int) PoolSeries {
 		s.Busy = append(s.Busy, w.busy.Seconds()/w.span.Seconds())
 		seconds := n * monitorInterval.Seconds() / float64(p.exp.Pools[k].Replicas)
 		s.Preempt = append(s.Preempt, float64(w.preemptions)/seconds)
+		s.PrefixHit = append(s.PrefixHit, float64(w.hit)/float64(w.prompted))
 		s.Split = append(s.Split, splitOf(&w))
 		if thermal {
 			s.ClockMHz = append(s.ClockMHz, w.clock/n)

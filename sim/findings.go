@@ -160,11 +160,14 @@ func (p *plan) warnings(r *Result, reps []*rep) []string {
 // notModelled lists, in plain words, what a run leaves out.
 func notModelled(e Experiment) []string {
 	out := []string{
-		"prefix cache: every prompt is computed in full",
 		"client time-outs, retries and abandonment",
 		"failures, deployments and autoscaling",
 		"speculative decoding and LoRA",
-		"end of output by EOS: lengths are drawn in advance",
+	}
+	for _, p := range e.Pools {
+		if !p.Engine.PrefixCache {
+			out = append([]string{"prefix cache of pool " + p.Name + ": every prompt is computed in full"}, out...)
+		}
 	}
 	if e.Network == 0 {
 		out = append([]string{"network between client and gateway (0 s)"}, out...)

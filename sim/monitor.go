@@ -39,6 +39,7 @@ type poolWindow struct {
 	work                 models.Cost
 	steps                int64
 	preemptions, lost    int64
+	prompted, hit        int64 // prompt tokens of admitted requests; of them found in the prefix cache
 }
 
 func newMonitor(c *cluster) *monitor {
@@ -110,6 +111,8 @@ func (m *monitor) look(now clock.Time, k int) {
 			w.busy += spent.Busy - pm.spent[i].Busy
 			w.span += spent.Until.Sub(pm.spent[i].Until)
 			w.steps += spent.Steps - pm.spent[i].Steps
+			w.prompted += spent.Prompted - pm.spent[i].Prompted
+			w.hit += spent.Hit - pm.spent[i].Hit
 			w.work.Add(work, 1)
 			if pm.thermal {
 				w.heat(&pm.states[i])
@@ -160,6 +163,8 @@ func (w *poolWindow) merge(o *poolWindow) {
 	w.work.Add(o.work, 1)
 	w.preemptions += o.preemptions
 	w.lost += o.lost
+	w.prompted += o.prompted
+	w.hit += o.hit
 }
 
 // preempted notes a preemption on a replica.

@@ -190,6 +190,7 @@ type PoolResult struct {
 	Preemptions    stats.Estimate // per replication
 	LostTokens     stats.Estimate // tokens computed again after a preemption
 	Busy           stats.Estimate // share of time that a step runs
+	PrefixHit      stats.Estimate // share of prompt tokens found in the prefix cache
 	Load           []PhaseLoad    // per phase
 	SaturationRate float64        // requests/s of the last phase's mix that the pool can serve
 	PeakLoad       float64        // highest rate of the last phase ÷ SaturationRate
@@ -245,18 +246,19 @@ var PromptEdges = []float64{250, 500, 1000, 2000, 4000, 8000, 16000, 32000, 6400
 
 // PoolSeries is one pool over time, per replica unless said otherwise.
 type PoolSeries struct {
-	Name     string
-	Running  []float64 // requests
-	Waiting  []float64
-	KVUse    []float64 // share of blocks
-	KVMax    []float64 // largest over the replicas
-	Preempt  []float64 // per second, whole pool
-	ClockMHz []float64
-	PowerW   []float64 // per GPU
-	TempC    []float64
-	TempMaxC []float64
-	Split    []StepSplit
-	Busy     []float64
+	Name      string
+	Running   []float64 // requests
+	Waiting   []float64
+	KVUse     []float64 // share of blocks
+	KVMax     []float64 // largest over the replicas
+	Preempt   []float64 // per second, whole pool
+	ClockMHz  []float64
+	PowerW    []float64 // per GPU
+	TempC     []float64
+	TempMaxC  []float64
+	Split     []StepSplit
+	Busy      []float64
+	PrefixHit []float64 // share of prompt tokens found in the prefix cache
 }
 
 // Finding is a sentence with its evidence.

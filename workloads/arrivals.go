@@ -38,6 +38,7 @@ func (a *Arrivals) Next() (clock.Time, int64, bool) {
 type Shaper struct {
 	prompts, outputs rng.Source
 	base             pair
+	prefix           prefix
 	cohorts          []cohort // in order of the experiment's changes
 }
 
@@ -50,6 +51,49 @@ type cohort struct {
 	pair   pair
 }
 
+// prefix draws what a class's prompts share with others.
+type prefix struct {
+	priority       int32
+	system         System
+	content        uint64 // key of the class's contents
+	pick, hits, at rng.Source
+	ratio          float64
+	lengths        Lengths
+}
+
+// contentUnit is what a system prompt's length is rounded down to, so that its
+// end is a KV block's end.
+const contentUnit = 16
+
+func newPrefix(c *Class, seed uint64) (prefix, error) {
+	p := prefix{
+		priority: c.Priority, system: c.System, ratio: c.Hit.Ratio,
+		content: rng.New(0, rng.SystemPick, c.Stream).Uint64(0),
+		pick:    rng.New(seed, rng.SystemPick, c.Stream),
+		hits:    rng.New(seed, rng.HitJoin, c.Stream),
+		at:      rng.New(seed, rng.HitLength, c.Stream),
+	}
+	p.system.Tokens -= p.system.Tokens % contentUnit
+	var err error
+	if p.ratio > 0 {
+		p.lengths, err = c.Hit.Tokens.Compile()
+	}
+	return p, err
+}
+
+// draw fills in priority, content and cached tokens of request i.
+func (p *prefix) draw(i int64, r *Request) {
+	r.Priority = p.priority
+	r.Cached, r.Chain = 0, Chain{}
+	if p.system.Tokens > 0 {
+		variant := p.pick.Uint64(i) % uint64(max(p.system.Variants, 1))
+		r.Chain = Chain{Group: p.content + variant, GroupUnits: 1, Session: spread(p.content, uint64(i)), UnitSize: p.system.Tokens}
+	}
+	if p.ratio > 0 && p.hits.Float64(i) < p.ratio {
+		r.Cached = min(p.lengths.At(p.at.Float64(i)), r.Prompt)
+	}
+}
+
 // NewShaper returns the shaper of a class under an experiment's changes.
 func NewShaper(c *Class, changes []Change, seed uint64) (*Shaper, error) {
 	s := &Shaper{
@@ -57,6 +101,9 @@ func NewShaper(c *Class, changes []Change, seed uint64) (*Shaper, error) {
 		outputs: rng.New(seed, rng.OutputLength, c.Stream),
 	}
 	var err error
+	if s.prefix, err = newPrefix(c, seed); err != nil {
+		return nil, err
+	}
 	if c.Trace == nil {
 		if s.base.prompt, err = c.Prompt.Compile(); err != nil {
 			return nil, err
@@ -95,6 +142,7 @@ func (s *Shaper) Shape(i int64, t clock.Time, r *Request) {
 	}
 	r.Prompt = p.prompt.At(s.prompts.Float64(i))
 	r.Output = p.output.At(s.outputs.Float64(i))
+	s.prefix.draw(i, r)
 }
 
 // Join fills in index and cohort of request i, sent at t, and returns the
@@ -116,15 +164,14 @@ func (s *Shaper) Join(i int64, t clock.Time, r *Request) int {
 // cohort that has lengths of its own.
 func (s *Shaper) Replay(row Row, t clock.Time, r *Request) {
 	r.Prompt, r.Output = row.Prompt, row.Output
-	k := s.Join(row.Index, t, r)
-	if k < 0 {
-		return
+	if k := s.Join(row.Index, t, r); k >= 0 {
+		c := &s.cohorts[k]
+		if c.change.Prompt != nil {
+			r.Prompt = c.pair.prompt.At(s.prompts.Float64(row.Index))
+		}
+		if c.change.Output != nil {
+			r.Output = c.pair.output.At(s.outputs.Float64(row.Index))
+		}
 	}
-	c := &s.cohorts[k]
-	if c.change.Prompt != nil {
-		r.Prompt = c.pair.prompt.At(s.prompts.Float64(row.Index))
-	}
-	if c.change.Output != nil {
-		r.Output = c.pair.output.At(s.outputs.Float64(row.Index))
-	}
+	s.prefix.draw(row.Index, r)
 }

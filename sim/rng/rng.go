@@ -23,6 +23,9 @@ const (
 	CohortJoin
 	Think
 	RouterPick
+	SystemPick
+	HitJoin
+	HitLength
 )
 
 // Source yields the draws of one (seed, purpose, stream).
