@@ -142,7 +142,7 @@ type hit struct {
 func (v *VLLM) lookup(r *row) hit {
 	var h hit
 	most := (r.target - 1) >> v.shift
-	if !v.cfg.PrefixCache {
+	if !v.cfg.PrefixCache || r.loaded {
 		return h
 	}
 	if r.hit > 0 { // statistical: the blocks are idle ones

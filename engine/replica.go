@@ -15,7 +15,9 @@ const (
 	FirstToken Kind = iota + 1 // its first token became visible
 	Finished                   // its last token became visible
 	Preempted                  // lost its KV blocks; queued again
-	Rejected                   // longer than the engine accepts
+	Rejected                   // turned away, for a Reason
+	KVReady                    // PrefillHalf: the prompt's KV is complete and kept until Release
+	Reserved                   // DecodeHalf: the prompt's blocks are reserved, its KV may come
 )
 
 // Event is one externally visible change of a request's state.
@@ -32,6 +34,7 @@ type Event struct {
 
 	Lost   int32  // Preempted: tokens whose KV must be computed again
 	Reason Reason // Rejected: why
+	Row    int32  // KVReady, Reserved: what Release and Arrived ask for
 }
 
 // Reason says why a request was rejected.
@@ -42,6 +45,16 @@ const (
 	TooLong   Reason = iota + 1 // prompt ≥ max_model_len: HTTP 400
 	QueueFull                   // the queue limit is reached: HTTP 429
 )
+
+// Handing is a replica that can serve one half of a request (VLLM). A prefill
+// replica keeps the KV of a finished prompt until Release; a decode replica
+// reserves the blocks of the whole prompt before its KV may come, and computes the
+// last token again once it has Arrived (vLLM's NIXL connector, pull).
+type Handing interface {
+	Replica
+	Release(now clock.Time, row int32)
+	Arrived(now clock.Time, row int32)
+}
 
 // Load is a replica's state at an instant.
 type Load struct {

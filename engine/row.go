@@ -12,6 +12,8 @@ const none = int32(-1)
 const (
 	free uint8 = iota
 	waiting
+	loading    // blocks reserved; its KV is on the way
+	pinned     // prompt computed; its KV is kept for another replica
 	prefilling // admitted; chunks still to be scheduled
 	joining    // its last chunk is in the newest scheduled step
 	decoding   // one token in every step until its last
@@ -33,6 +35,8 @@ type row struct {
 	state    uint8
 	seen     bool  // its first token is visible or in flight
 	priority int32 // smaller goes first, under the priority policy
+	half     workloads.Handover
+	loaded   bool  // its KV has arrived: blocks and all tokens but the last
 	chunk    int32 // prompt tokens in the step being scheduled
 	step     int64 // newest step that a walk has scheduled it in
 	extra    int64 // step it takes part in although it has ended

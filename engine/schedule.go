@@ -5,6 +5,7 @@ import (
 
 	"slosim/models"
 	"slosim/sim/clock"
+	"slosim/workloads"
 )
 
 // schedule fixes the composition of the next step at now and appends it to the
@@ -29,7 +30,7 @@ func (v *VLLM) schedule(now clock.Time) bool {
 	preempted := v.scheduleRunning(now, s, st)
 	v.fileChunks()
 	if !preempted && v.waiting.n > 0 && !v.blocked {
-		v.admit(st)
+		v.admit(now, st)
 	}
 	b := &st.batch
 	b.DecodeSeqs = v.decodes - v.idle.rows + v.waste.rows
@@ -285,6 +286,7 @@ func (v *VLLM) preempt(now clock.Time, i int32, s int64, st *step) int32 {
 	}
 	v.giveBack(i, held)
 	r.computed, r.target = 0, r.prompt+r.made
+	r.half = workloads.Whole // what was handed over is lost
 	r.state = waiting
 	v.order.live--
 	if v.cfg.Priority {
@@ -371,7 +373,7 @@ func (v *VLLM) chunk(i, n int32, st *step) bool {
 // admit takes requests from the head of the queue while budget, sequences and
 // blocks last. The first that does not fit stops it, unless SkipAhead lets it
 // look further.
-func (v *VLLM) admit(st *step) {
+func (v *VLLM) admit(now clock.Time, st *step) {
 	budget := v.cfg.MaxBatchedTokens - v.decodes - v.waste.rows - st.batch.PrefillTokens
 	for k := 0; k < v.waiting.n && budget > 0; {
 		if int32(v.order.live) >= v.cfg.MaxSeqs {
@@ -380,8 +382,15 @@ func (v *VLLM) admit(st *step) {
 		}
 		i := v.waiting.at(k)
 		r := &v.rows.rows[i]
+		if r.half == workloads.DecodeHalf && !r.loaded {
+			if !v.reserve(k, now) {
+				v.blocked = true
+				return
+			}
+			continue
+		}
 		h := v.lookup(r)
-		n := min(v.limit(r.target-h.blocks<<v.shift), budget)
+		n := min(v.limit(r.target-r.computed-h.blocks<<v.shift), budget)
 		if !v.fits(r, h, n) {
 			if k++; k > int(v.cfg.SkipAhead) || k == v.waiting.n {
 				// Without the whole-prompt gate an eviction can shorten the hit and
@@ -400,6 +409,7 @@ func (v *VLLM) admit(st *step) {
 		}
 		budget -= n
 		v.prompted += int64(r.target)
+		v.others += int64(r.computed) // of KV that has arrived
 		if h.blocks > 0 {
 			v.reuse(i, h)
 		}
@@ -413,7 +423,7 @@ func (v *VLLM) admit(st *step) {
 // fits tells whether the free blocks admit a row with this prefix hit and a first
 // chunk of n tokens.
 func (v *VLLM) fits(r *row, h hit, n int32) bool {
-	tokens := h.blocks<<v.shift + n
+	tokens := r.computed + h.blocks<<v.shift + n
 	if v.cfg.ReserveFullPrompt {
 		tokens = r.target
 	}
@@ -421,5 +431,5 @@ func (v *VLLM) fits(r *row, h hit, n int32) bool {
 	if v.order.live > 0 {
 		keep = v.cfg.WatermarkBlocks
 	}
-	return v.blocksFor(int64(tokens))-h.blocks+h.cost+keep <= v.freeBlks
+	return v.blocksFor(int64(tokens))-r.blocks-h.blocks+h.cost+keep <= v.freeBlks
 }

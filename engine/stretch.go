@@ -7,6 +7,7 @@ import (
 
 	"slosim/models"
 	"slosim/sim/clock"
+	"slosim/workloads"
 )
 
 // stretch is a run of steps with the same rows at the same clock. Its boundaries
@@ -191,6 +192,10 @@ func (v *VLLM) publish(now clock.Time, st *step) {
 	}
 	for _, i := range v.ended {
 		r := &v.rows.rows[i]
+		if r.half == workloads.PrefillHalf {
+			v.pin(now, i)
+			continue
+		}
 		v.out = append(v.out, r.event(Finished, at))
 		v.giveBack(i, int64(r.prompt+r.output-1))
 		v.others -= int64(r.prompt + r.output - 1)

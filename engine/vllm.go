@@ -56,12 +56,13 @@ type VLLM struct {
 	run stretch
 	bin int
 
-	spent   Spent
-	minFree int32
-	others  int64 // KV tokens of rows that run but do not decode
-	out     []Event
-	ended   []int32 // rows that end with the step being published
-	chunked []int32 // rows with a chunk whose blocks are not yet filed
+	spent    Spent
+	minFree  int32
+	others   int64 // KV tokens of rows that run but do not decode
+	out      []Event
+	ended    []int32 // rows that end with the step being published
+	onTheWay int     // requests whose KV is still to arrive
+	chunked  []int32 // rows with a chunk whose blocks are not yet filed
 }
 
 // someRows are rows that a step treats apart.
@@ -130,8 +131,11 @@ func (v *VLLM) Submit(now clock.Time, r workloads.Request) {
 		v.submitted++
 		v.rows.rows[a.row] = row{
 			hit: r.Cached, chain: v.chainOf(&r, v.submitted), extents: v.rows.rows[a.row].extents[:0],
-			id: r.ID, priority: r.Priority, prompt: r.Prompt, target: r.Prompt, state: waiting, ready: a.ready,
+			id: r.ID, half: r.Handover, priority: r.Priority, prompt: r.Prompt, target: r.Prompt, state: waiting, ready: a.ready,
 			output: min(max(r.Output, 1), v.cfg.MaxModelLen-r.Prompt),
+		}
+		if r.Handover == workloads.PrefillHalf {
+			v.rows.rows[a.row].output = 1 // its token is thrown away
 		}
 	}
 	i := len(v.front)
@@ -163,7 +167,7 @@ func (v *VLLM) Load(now clock.Time) Load {
 	total := v.cfg.KVBlocks - 1
 	return Load{
 		Running: int32(v.order.live),
-		Waiting: int32(v.waiting.n + len(v.front) - v.rejects),
+		Waiting: int32(v.waiting.n + len(v.front) - v.rejects + v.onTheWay),
 		Tokens:  v.heldSum + v.others,
 		Blocks:  total - v.freeBlks,
 		Peak:    total - v.minFree,
@@ -220,9 +224,17 @@ func (v *VLLM) accept() {
 	v.arrived++
 	v.rows.rows[a.row].arrival = v.arrived
 	v.enqueue(a.row)
-	if v.steps == 0 { // idle: start at once; otherwise it waits for a step's end
-		v.fill(a.ready)
-		v.begin(a.ready)
+	v.kick(a.ready)
+}
+
+// kick starts an idle engine at once; a busy one looks at its queue at the end of
+// a step.
+func (v *VLLM) kick(now clock.Time) {
+	if v.steps == 0 {
+		v.fill(now)
+		if v.steps > 0 {
+			v.begin(now)
+		}
 	}
 }
 

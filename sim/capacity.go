@@ -23,7 +23,23 @@ func (p *plan) idleTTFT(pool int, prompt int32) clock.Duration {
 		t += clock.Duration(p.models[pool].Step(b, spec.startBin()).Total() / 1000)
 		done += n
 	}
+	if spec.Role == "decode" && prompt >= spec.Link.MinTokens {
+		t += p.handoverTime(pool, prompt)
+	}
 	return t + clock.Duration(h.PublishPerSeqPs/1000)
+}
+
+// handoverTime returns what moving a prompt's KV to an idle decode replica of a
+// pool adds to its TTFT: the front end there, the hop, the transfer at full speed,
+// the step that computes its last token again.
+func (p *plan) handoverTime(pool int, prompt int32) clock.Duration {
+	spec := &p.exp.Pools[pool]
+	d := &spec.Deployment
+	h := &d.Host
+	t := spec.Link.Latency + clock.Duration((h.FrontFixedPs+h.FrontPerTokenPs*int64(prompt))/1000)
+	t += clock.FromSeconds(float64(prompt) * float64(d.LLM.KVBytesPerToken(d.KVDtype)) / spec.Link.BytesPerS)
+	b := models.Batch{Tokens: 1, Seqs: 1, PrefillTokens: 1, PrefillArea: int64(prompt) - 1}
+	return t + clock.Duration(p.models[pool].Step(b, spec.startBin()).Total()/1000)
 }
 
 // idleLength returns the smallest prompt whose TTFT on an idle replica exceeds
@@ -111,7 +127,7 @@ type mix struct {
 // lengths or rate have no closed form.
 func (p *plan) mixAt(pool int, t clock.Time, rate func(in *workloads.Intensity) float64) (m mix, ok bool) {
 	for c := range p.exp.Traffic {
-		if int(p.poolOf[c]) != pool {
+		if int(p.poolOf[c]) != pool && int(p.prefillOf[c]) != pool {
 			continue
 		}
 		class := &p.exp.Traffic[c]
@@ -137,6 +153,12 @@ func (p *plan) mixAt(pool int, t clock.Time, rate func(in *workloads.Intensity) 
 			m.context += w * (eo*ep + (eo2-eo)/2)
 			m.rate += w
 		}
+	}
+	switch p.exp.Pools[pool].Role { // a half of each request
+	case "prefill":
+		m.output, m.context = m.rate, m.prompt
+	case "decode":
+		m.prompt, m.square = m.rate, m.rate
 	}
 	if m.rate > 0 {
 		m.prompt, m.square, m.output, m.context = m.prompt/m.rate, m.square/m.rate, m.output/m.rate, m.context/m.rate

@@ -19,6 +19,8 @@ const (
 	timerDayBefore              // one day before the end
 	timerEnd                    // the counted span ends
 	timerLimit                  // the cool-down ends
+	timerHandover               // the prompt of request Arg is computed: on to its decode replica
+	timerTransfer               // a KV transfer ends, if Arg is the newest forecast
 )
 
 // userBits is the width of a user's number in a timer's argument.
@@ -34,7 +36,18 @@ type flight struct {
 	user    int32      // closed loop; −1 otherwise
 	first   clock.Time // first token; clock.Never before
 	live    bool
+	prompt  promptHalf
 	next    int32 // free list
+}
+
+// promptHalf is the prefill side of a disaggregated request.
+type promptHalf struct {
+	on             bool // its prompt is, or was, computed in a prefill pool
+	replica        int32
+	row            int32 // there, to be released
+	decodeRow      int32 // on the decode replica, to be told of the arrival
+	ready, started clock.Time
+	bytes          float64 // of KV to move
 }
 
 // cluster is the world of one replication.
@@ -49,6 +62,7 @@ type cluster struct {
 	free     int32
 	inFlight int64
 	rec      *recorder
+	links    *links
 	mon      *monitor
 	phase    int32
 	open     int64 // counted requests not yet finished
@@ -88,6 +102,7 @@ func newCluster(p *plan, seed uint64, covered *atomic.Int64) (*cluster, error) {
 		c.sources = append(c.sources, s)
 	}
 	c.mon = newMonitor(c)
+	c.links = newLinks(c)
 	c.loop.At(end, timerEnd, 0)
 	c.loop.At(end.Add(p.coolDown), timerLimit, 0)
 	if p.exp.Duration >= clock.Day {
@@ -165,6 +180,10 @@ func (c *cluster) Timer(now clock.Time, kind int32, arg int64) {
 		c.release(now, int32(arg))
 	case timerUser:
 		c.userSends(now, c.sources[arg>>userBits], int32(arg&(1<<userBits-1)))
+	case timerHandover:
+		c.handOver(now, int32(arg))
+	case timerTransfer:
+		c.links.timer(now, arg)
 	case timerDayBefore:
 		c.backlog[0] = c.inFlight
 	case timerEnd:
@@ -235,13 +254,29 @@ func (c *cluster) deliver(now clock.Time, id int32) {
 	if room := c.plan.exp.Pools[at].Engine.MaxModelLen - f.req.Prompt; room > 0 {
 		f.req.Output = min(f.req.Output, room)
 	}
+	f.req.Handover = workloads.Whole
+	if feeder := c.plan.prefillOf[f.req.Class]; feeder >= 0 && f.req.Prompt >= c.plan.exp.Pools[at].Link.MinTokens {
+		p = &c.pools[feeder]
+		f.req.Handover = workloads.PrefillHalf
+		f.prompt.on = true
+	}
+	c.submit(now, f, p)
+}
+
+// submit sends a request to the replica of a pool that its router picks.
+func (c *cluster) submit(now clock.Time, f *flight, p *pool) {
 	k := p.router.Pick(now, &f.req, p.views)
 	p.views[k].Outstanding++
 	f.replica = p.first + int32(k)
-	replica := c.replicas[f.replica]
-	replica.Submit(now, f.req)
-	if next, ok := replica.Next(); ok {
-		c.loop.SetReplica(f.replica, next)
+	c.replicas[f.replica].Submit(now, f.req)
+	c.rouse(f.replica)
+}
+
+// rouse tells the kernel when a replica wants to be called after it was touched
+// from outside.
+func (c *cluster) rouse(i int32) {
+	if next, ok := c.replicas[i].Next(); ok {
+		c.loop.SetReplica(i, next)
 	}
 }
 
@@ -253,11 +288,17 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 		f := &c.flights[e.ID]
 		switch e.Kind {
 		case engine.FirstToken:
+			f.prompt.stamp(e)
 			f.first = e.At
 			if f.window >= 0 {
 				c.rec.firstToken(f, e)
 			}
+		case engine.KVReady:
+			c.kvReady(now, f, e)
+		case engine.Reserved:
+			c.reserved(now, f, e)
 		case engine.Finished:
+			f.prompt.stamp(e)
 			if f.window >= 0 {
 				c.rec.finished(f, e)
 			}
@@ -277,12 +318,17 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 	return clock.Never
 }
 
+// leave takes a request off the books of its replica.
+func (c *cluster) leave(f *flight) {
+	p := &c.pools[c.mon.poolOf[f.replica]]
+	p.views[f.replica-p.first].Outstanding--
+}
+
 // ends takes a finished or rejected request off its replica. The client learns
 // of it when the last token is visible.
 func (c *cluster) ends(now clock.Time, e *engine.Event) {
 	f := &c.flights[e.ID]
-	p := &c.pools[c.plan.poolOf[f.req.Class]]
-	p.views[f.replica-p.first].Outstanding--
+	c.leave(f)
 	c.inFlight--
 	if f.window >= 0 {
 		c.open--

@@ -41,9 +41,27 @@ type Pool struct {
 	Router     string // "round-robin" or "least-outstanding"
 	GPUHourUSD float64
 
+	// Role splits prefill from decode: "" does both, "prefill" computes prompts for
+	// the "decode" pool that serves the same class.
+	Role string
+	Link Link // of each replica, for KV between prefill and decode
+
 	Deployment models.Deployment // model on its GPUs: memory and step time
 	Engine     EngineSpec
 	Thermal    ThermalSpec
+}
+
+// Link is one replica's network for KV transfers: full duplex, shared max–min
+// fairly by the transfers that use it.
+type Link struct {
+	BytesPerS float64        // each way
+	Latency   clock.Duration // proxy hop and set-up of one transfer
+	// Overlap sends layer by layer during prefill: only what prefill could not hide
+	// and the last layer remain.
+	Overlap bool
+	// MinTokens sends only prompts of at least so many tokens to the prefill pool;
+	// shorter ones are computed where they decode. Set on the decode pool.
+	MinTokens int32
 }
 
 // EngineSpec is how one replica schedules.

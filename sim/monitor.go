@@ -100,9 +100,7 @@ func (m *monitor) look(now clock.Time, k int) {
 			}
 			if s.Bin != bin {
 				replica.SetClock(now, s.Bin)
-				if at, ok := replica.Next(); ok {
-					m.c.loop.SetReplica(p.first+int32(i), at)
-				}
+				m.c.rouse(p.first + int32(i))
 			}
 		}
 		if w != nil {

@@ -32,20 +32,21 @@ var windowWidths = []clock.Duration{
 // plan is an experiment made ready to run: everything that replications share.
 // It is immutable.
 type plan struct {
-	exp      Experiment
-	phases   []phaseSpan
-	groups   []group   // class by class: the class's own requests, then its cohorts
-	groupOf  [][]int32 // [class][cohort id] → group
-	width    clock.Duration
-	windows  int
-	coolDown clock.Duration
-	poolOf   []int32 // class → pool
-	models   []models.StepModel
-	replica  func(pool int) engine.Replica // makes an idle replica
-	goals    []goals                       // per group
-	skips    []map[string]bool             // per objective
-	windowN  []float64                     // per objective: events its window holds; NaN without a closed form
-	history  [][]float64                   // per objective: events in the m minutes before t = 0
+	exp       Experiment
+	phases    []phaseSpan
+	groups    []group   // class by class: the class's own requests, then its cohorts
+	groupOf   [][]int32 // [class][cohort id] → group
+	width     clock.Duration
+	windows   int
+	coolDown  clock.Duration
+	poolOf    []int32 // class → pool
+	prefillOf []int32 // class → pool that computes its prompts, or −1
+	models    []models.StepModel
+	replica   func(pool int) engine.Replica // makes an idle replica
+	goals     []goals                       // per group
+	skips     []map[string]bool             // per objective
+	windowN   []float64                     // per objective: events its window holds; NaN without a closed form
+	history   [][]float64                   // per objective: events in the m minutes before t = 0
 }
 
 // phaseSpan is one phase: sends in [from, to).
@@ -153,13 +154,23 @@ func (p *plan) addPools() error {
 		p.models = append(p.models, m)
 	}
 	for _, c := range p.exp.Traffic {
-		k := slices.IndexFunc(p.exp.Pools, func(pool Pool) bool {
-			return len(pool.Classes) == 0 || slices.Contains(pool.Classes, c.Name)
-		})
+		serves := func(prefill bool) int {
+			return slices.IndexFunc(p.exp.Pools, func(pool Pool) bool {
+				return (pool.Role == "prefill") == prefill && (len(pool.Classes) == 0 || slices.Contains(pool.Classes, c.Name))
+			})
+		}
+		k := serves(false)
 		if k < 0 {
 			return fmt.Errorf("no pool serves class %q", c.Name)
 		}
 		p.poolOf = append(p.poolOf, int32(k))
+		feeder := -1
+		if p.exp.Pools[k].Role == "decode" {
+			if feeder = serves(true); feeder < 0 {
+				return fmt.Errorf("no prefill pool serves class %q, whose pool %q only decodes", c.Name, p.exp.Pools[k].Name)
+			}
+		}
+		p.prefillOf = append(p.prefillOf, int32(feeder))
 	}
 	return nil
 }

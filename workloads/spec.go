@@ -108,6 +108,18 @@ type Request struct {
 	Output   int32      // tokens, ≥ 1, the first token included
 	Priority int32      // smaller goes first, where the scheduler looks at it
 	Cached   int32      // leading prompt tokens that a prefix cache holds, where a hit model draws them
+	Handover Handover   // which half of a disaggregated request a replica gets
 	Chain    Chain      // content, for a prefix cache that looks for it
 	Send     clock.Time // when the client sends it
 }
+
+// Handover says which half of a request a replica serves when prefill and decode
+// are disaggregated.
+type Handover uint8
+
+// The halves of a request.
+const (
+	Whole       Handover = iota // both
+	PrefillHalf                 // compute the prompt's KV, keep it until it is released
+	DecodeHalf                  // the prompt's KV comes from elsewhere; compute its last token again, then decode
+)
