@@ -16,6 +16,7 @@ type Config struct {
 	SkipAhead         int32 // requests of the queue that admission looks past when one does not fit; 0 = strict
 	MaxWaiting        int32 // requests that may wait; further ones are rejected; 0 = no limit
 	StopEOS           bool  // ends are not known ahead: with async scheduling a request takes part in one more step
+	Spec              Spec  // speculative decoding
 	PrefixCache       bool  // keep finished requests' blocks and find equal prefixes
 	Stepping          bool  // visit every step boundary: the reference for closed-form stretches
 
@@ -27,7 +28,7 @@ type Config struct {
 // depth is the number of steps whose composition is fixed ahead: the running one
 // and, with async scheduling, the next.
 func (c *Config) depth() int {
-	if c.Host.Async {
+	if c.Host.Async && c.Spec.Drafts == 0 {
 		return 2
 	}
 	return 1

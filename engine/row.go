@@ -16,6 +16,7 @@ const (
 	pinned     // prompt computed; its KV is kept for another replica
 	prefilling // admitted; chunks still to be scheduled
 	joining    // its last chunk is in the newest scheduled step
+	drafting   // decodes with speculation: a step makes one token or more
 	decoding   // one token in every step until its last
 	ending     // its last token is in flight
 )

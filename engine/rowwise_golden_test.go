@@ -24,7 +24,13 @@ var updateKinds = flag.Bool("update-kinds", false, "rewrite the tables in testda
 // a line of dashes, and a table per engine that a person can check by hand. The
 // tables are rewritten by go test ./engine -run Tables -update-kinds.
 func TestKindsStepAsTheirTablesSay(t *testing.T) {
-	files, err := filepath.Glob("testdata/kinds/*.txt")
+	checkTables(t, "kinds", *updateKinds, kindScenario.table)
+}
+
+// checkTables holds the tables that follow from the scenarios in a folder of
+// testdata against the ones that stand there, or rewrites them.
+func checkTables(t *testing.T, folder string, update bool, table func(kindScenario, *testing.T, *strings.Builder, fields)) {
+	files, err := filepath.Glob(filepath.Join("testdata", folder, "*.txt"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(err, "no tables")
 	}
@@ -38,16 +44,16 @@ func TestKindsStepAsTheirTablesSay(t *testing.T) {
 			sc := parseScenario(t, input)
 			var got strings.Builder
 			for _, e := range sc.engines {
-				sc.table(t, &got, e)
+				table(sc, t, &got, e)
 			}
-			if *updateKinds {
+			if update {
 				if err := os.WriteFile(file, []byte(input+"----\n"+got.String()), 0o644); err != nil {
 					t.Fatal(err)
 				}
 				return
 			}
 			if d := gocmp.Diff(want, got.String()); d != "" {
-				t.Errorf("%s (-file +got), -update-kinds rewrites it:\n%s", file, d)
+				t.Errorf("%s (-file +got), -update-%s rewrites it:\n%s", file, folder, d)
 			}
 		})
 	}
@@ -123,7 +129,7 @@ func parseScenario(t *testing.T, input string) kindScenario {
 		case "step":
 			sc.cfg.Model = toy{base: 1000 * f.ns("base"), token: 1000 * f.ns("token"), ctx: 1000 * f.ns("context")}
 		case "request":
-			sc.requests = append(sc.requests, workloads.Request{ID: int32(len(sc.requests)), Prompt: f.int("prompt"), Output: f.int("output"), Send: clock.Time(f.ns("at"))})
+			sc.requests = append(sc.requests, f.request(int32(len(sc.requests)), sc.cfg.BlockSize))
 		default:
 			sc.engines = append(sc.engines, f)
 			continue
@@ -131,6 +137,23 @@ func parseScenario(t *testing.T, input string) kindScenario {
 		f.checkUsed()
 	}
 	return sc
+}
+
+// request reads a request. Its first system tokens are the system prompt that all
+// such requests share; the rest belongs to its session, or to nobody else.
+func (f fields) request(id, block int32) workloads.Request {
+	r := workloads.Request{
+		ID: id, Prompt: f.int("prompt"), Output: f.int("output"), Priority: f.int("priority"),
+		Send: clock.Time(f.ns("at")),
+	}
+	system, session := f.int("system"), f.int("session")
+	if system > 0 || session > 0 {
+		r.Chain = workloads.Chain{Group: 1, GroupUnits: system / block, Session: uint64(session), UnitSize: block}
+		if session == 0 {
+			r.Chain.Session = 1<<32 + uint64(id)
+		}
+	}
+	return r
 }
 
 func (f fields) checkUsed() {
@@ -182,9 +205,7 @@ func (sc kindScenario) table(t *testing.T, out *strings.Builder, f fields) {
 		tr.observe(w, r.Advance(at, nil))
 	}
 	w.Flush()
-	for line := range strings.Lines(raw.String()) {
-		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
-	}
+	writeTrimmed(out, raw.String())
 	s := r.Spent(clock.Never - 1)
 	fmt.Fprintf(out, "%d steps, %s\n\n", s.Steps, span(int64(s.Busy)))
 }
@@ -201,12 +222,10 @@ func (tr *tracer) observe(w *tabwriter.Writer, events []Event) {
 	c := tr.c
 	var what []string
 	for _, e := range events {
-		name := map[Kind]string{FirstToken: "first", Finished: "finished", Preempted: "preempted", Rejected: "rejected"}[e.Kind]
 		if e.Kind == Preempted {
-			name = fmt.Sprintf("preempted (%d tokens lost)", e.Lost)
 			tr.before[e.ID] = 0
 		}
-		what = append(what, letter(e.ID)+" "+name)
+		what = append(what, e.words())
 	}
 	if tr.line != "" && (c.scheduled > tr.steps || c.steps == 0) {
 		fmt.Fprintf(w, "%s\t%s\n", tr.line, strings.Join(what, ", "))
@@ -240,6 +259,22 @@ func (tr *tracer) observe(w *tabwriter.Writer, events []Event) {
 		b.PrefillTokens, b.DecodeSeqs, c.freeBlks, strings.Join(tokens, " "), strings.Join(queue, " "))
 }
 
+// writeTrimmed writes a table without the padding of its last column.
+func writeTrimmed(out *strings.Builder, table string) {
+	for line := range strings.Lines(table) {
+		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
+	}
+}
+
 func letter(id int32) string { return string(rune('a' + id)) }
+
+// words says what an event of a table is.
+func (e Event) words() string {
+	name := map[Kind]string{FirstToken: "first", Finished: "finished", Rejected: "rejected"}[e.Kind]
+	if e.Kind == Preempted {
+		name = fmt.Sprintf("preempted (%d tokens lost)", e.Lost)
+	}
+	return letter(e.ID) + " " + name
+}
 
 func span(ns int64) string { return fmt.Sprintf("%.2fms", float64(ns)/1e6) }

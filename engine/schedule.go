@@ -12,6 +12,7 @@ import (
 // ring. It reports whether there was anything to do.
 func (v *VLLM) schedule(now clock.Time) bool {
 	v.idle, v.waste, v.late = someRows{}, v.late, someRows{}
+	v.spec, v.drafted = someRows{}, 0
 	v.retire()
 	v.join()
 	s := v.newest + 1
@@ -21,7 +22,7 @@ func (v *VLLM) schedule(now clock.Time) bool {
 
 	st := &v.ring[v.steps]
 	st.batch = models.Batch{}
-	st.started, st.firsts, st.finals = st.started[:0], st.firsts[:0], none
+	st.started, st.firsts, st.drafts, st.finals = st.started[:0], st.firsts[:0], st.drafts[:0], none
 	v.heldSum += int64(v.decodes) // each row holds one token more than in the step before
 
 	if v.changed { // another budget is left: a smaller chunk may fit
@@ -35,13 +36,15 @@ func (v *VLLM) schedule(now clock.Time) bool {
 	b := &st.batch
 	b.DecodeSeqs = v.decodes - v.idle.rows + v.waste.rows
 	b.DecodeCtx = v.heldSum - v.idle.held + v.waste.held
-	b.Tokens = b.DecodeSeqs + b.PrefillTokens
+	b.DecodeSeqs += v.spec.rows
+	b.DecodeCtx += v.spec.held
+	b.Tokens = b.DecodeSeqs + b.PrefillTokens + v.drafted - v.spec.rows
 	b.Seqs += b.DecodeSeqs
 	if b.Tokens == 0 {
 		return false
 	}
 	st.same = !v.changed && b.PrefillTokens == 0
-	v.changed = b.PrefillTokens > 0 || v.idle.rows > 0 || v.waste.rows > 0
+	v.changed = b.PrefillTokens > 0 || v.idle.rows > 0 || v.waste.rows > 0 || v.spec.rows > 0
 	v.newest = s
 	v.steps++
 	v.minFree = min(v.minFree, v.freeBlks)
@@ -104,6 +107,11 @@ func (v *VLLM) join() {
 	v.changed = true
 	for _, i := range v.joiners {
 		r := &v.rows.rows[i]
+		if v.cfg.Spec.Drafts > 0 {
+			r.state = drafting
+			v.drafts++
+			continue
+		}
 		r.state = decoding
 		r.heldAt0 = int64(r.target) - v.newest
 		r.last = v.newest + int64(r.output-r.made)
@@ -135,7 +143,7 @@ func (v *VLLM) scheduleRunning(now clock.Time, s int64, st *step) bool {
 		need += v.blocksFor(int64(r.computed+n)) - r.blocks
 	}
 	// The order of the rows matters only when blocks or budget run out.
-	if need > v.freeBlks || len(v.partial) > 1 && want > room {
+	if need > v.freeBlks || len(v.partial) > 1 && want > room || v.drafts > 0 {
 		return v.walkRunning(now, s, st)
 	}
 	v.take(v.need(s))
@@ -185,8 +193,11 @@ func (v *VLLM) walkRunning(now clock.Time, s int64, st *step) bool {
 			continue
 		}
 		n := int32(1)
-		if r.state == prefilling {
+		switch r.state {
+		case prefilling:
 			n = v.limit(r.target - r.computed)
+		case drafting:
+			n = min(1+v.cfg.Spec.Drafts, r.output-r.made)
 		}
 		n = min(n, budget)
 		if n == 0 {
@@ -196,8 +207,8 @@ func (v *VLLM) walkRunning(now clock.Time, s int64, st *step) bool {
 			continue
 		}
 		take := int32(0)
-		if r.state == prefilling {
-			take = v.blocksFor(int64(r.computed+n)) - r.blocks
+		if r.state == prefilling || r.state == drafting {
+			take = max(0, v.blocksFor(int64(r.computed+n))-r.blocks)
 		} else if (r.heldAt0+s-1)&int64(v.cfg.BlockSize-1) == 0 {
 			take = 1
 		}
@@ -214,6 +225,8 @@ func (v *VLLM) walkRunning(now clock.Time, s int64, st *step) bool {
 		r.step, r.chunk = s, n
 		if r.state == decoding {
 			v.take(take)
+		} else if r.state == drafting {
+			v.speculate(e.row, n, take, st)
 		} else if v.chunk(e.row, n, st) {
 			v.partial = without(v.partial, e.row)
 		}
@@ -278,7 +291,10 @@ func (v *VLLM) preempt(now clock.Time, i int32, s int64, st *step) int32 {
 		r.made = r.output - int32(r.last-v.newest)
 	} else {
 		v.others -= held
-		if back > 0 {
+		switch {
+		case r.state == drafting:
+			v.withdraw(i, back, st)
+		case back > 0:
 			v.undo(i, st)
 			held -= int64(back)
 		}
@@ -374,7 +390,7 @@ func (v *VLLM) chunk(i, n int32, st *step) bool {
 // blocks last. The first that does not fit stops it, unless SkipAhead lets it
 // look further.
 func (v *VLLM) admit(now clock.Time, st *step) {
-	budget := v.cfg.MaxBatchedTokens - v.decodes - v.waste.rows - st.batch.PrefillTokens
+	budget := v.cfg.MaxBatchedTokens - v.decodes - v.waste.rows - v.drafted - st.batch.PrefillTokens
 	for k := 0; k < v.waiting.n && budget > 0; {
 		if int32(v.order.live) >= v.cfg.MaxSeqs {
 			v.blocked = true

@@ -56,6 +56,9 @@ func (v *VLLM) begin(now clock.Time) {
 	if !st.same || v.bin != r.bin || r.end == clock.Never {
 		r.t0, r.n, r.bin = now, 0, v.bin
 		r.cost = v.cfg.Model.Step(st.batch, v.bin)
+		if len(st.drafts) > 0 {
+			r.cost.Host += v.cfg.Spec.DraftPs * int64(v.cfg.Spec.Drafts)
+		}
 		r.a = r.cost.Total()
 		r.b, r.grow = 0, models.Cost{}
 		if st.batch.PrefillTokens == 0 {
@@ -170,7 +173,7 @@ func (v *VLLM) account(n int64) {
 
 // publish makes the tokens of a finished step visible and frees what ended.
 func (v *VLLM) publish(now clock.Time, st *step) {
-	if len(st.firsts) == 0 && st.finals == none {
+	if len(st.firsts) == 0 && st.finals == none && len(st.drafts) == 0 {
 		return
 	}
 	at := now.Add(clock.Duration(v.cfg.Host.PublishPerSeqPs * int64(st.batch.Seqs) / 1000))
@@ -182,6 +185,7 @@ func (v *VLLM) publish(now clock.Time, st *step) {
 		}
 	}
 	v.ended = v.ended[:0]
+	v.verify(st)
 	for i := st.finals; i != none; i = v.rows.rows[i].next {
 		v.ended = append(v.ended, i)
 	}

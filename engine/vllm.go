@@ -38,6 +38,9 @@ type VLLM struct {
 	idle     someRows // of the step being scheduled: decoding rows without budget
 	waste    someRows // of the step being scheduled: ended rows that still take part
 	late     someRows // the same for the step after it
+	spec     someRows // of the step being scheduled: rows that speculate, KV with their drafts
+	drafted  int32    // of the step being scheduled: their tokens
+	drafts   int      // running rows that speculate
 	freeBlks int32
 	blocked  bool // the head of the queue did not fit, and nothing was freed since
 	changed  bool // the next step's rows differ from the newest's
@@ -82,6 +85,7 @@ type step struct {
 	same    bool    // same rows as the step before, all decoding
 	started []int32 // rows admitted in it, their first token still to come
 	firsts  []int32 // rows that make their first token
+	drafts  []int32 // rows that speculate
 	finals  int32   // list of rows that make their last token
 }
 
