@@ -88,6 +88,10 @@ type deque struct {
 
 // insert puts a row at place k of the queue.
 func (d *deque) insert(k int, i int32) {
+	if k == 0 {
+		d.pushFront(i)
+		return
+	}
 	d.pushBack(i)
 	for j := d.n - 1; j > k; j-- {
 		d.set(j, d.at(j-1))

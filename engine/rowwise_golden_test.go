@@ -59,7 +59,7 @@ func checkTables(t *testing.T, folder string, update bool, table func(kindScenar
 	}
 }
 
-// scenario is the input of a table.
+// kindScenario is the input of a table.
 type kindScenario struct {
 	cfg      Config
 	engines  []fields
@@ -69,6 +69,7 @@ type kindScenario struct {
 // fields are the key=value pairs of a line, and its first word.
 type fields struct {
 	head string
+	line string
 	m    map[string]string
 	used map[string]bool
 	t    *testing.T
@@ -117,7 +118,7 @@ func parseScenario(t *testing.T, input string) kindScenario {
 		if len(words) == 0 || strings.HasPrefix(line, "#") {
 			continue
 		}
-		f := fields{head: words[0], m: map[string]string{}, used: map[string]bool{}, t: t}
+		f := fields{head: words[0], line: strings.TrimSpace(line), m: map[string]string{}, used: map[string]bool{}, t: t}
 		for _, w := range words[1:] {
 			key, value, _ := strings.Cut(w, "=")
 			f.m[key] = value
@@ -225,7 +226,7 @@ func (tr *tracer) observe(w *tabwriter.Writer, events []Event) {
 		if e.Kind == Preempted {
 			tr.before[e.ID] = 0
 		}
-		what = append(what, e.words())
+		what = append(what, happened(e))
 	}
 	if tr.line != "" && (c.scheduled > tr.steps || c.steps == 0) {
 		fmt.Fprintf(w, "%s\t%s\n", tr.line, strings.Join(what, ", "))
@@ -268,8 +269,8 @@ func writeTrimmed(out *strings.Builder, table string) {
 
 func letter(id int32) string { return string(rune('a' + id)) }
 
-// words says what an event of a table is.
-func (e Event) words() string {
+// happened says what an event is.
+func happened(e Event) string {
 	name := map[Kind]string{FirstToken: "first", Finished: "finished", Rejected: "rejected"}[e.Kind]
 	if e.Kind == Preempted {
 		name = fmt.Sprintf("preempted (%d tokens lost)", e.Lost)

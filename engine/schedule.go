@@ -41,7 +41,8 @@ func (v *VLLM) schedule(now clock.Time) bool {
 	b.Tokens = b.DecodeSeqs + b.PrefillTokens + v.drafted - v.spec.rows
 	b.Seqs += b.DecodeSeqs
 	if b.Tokens == 0 {
-		return false
+		// A row that preempted itself has left an empty step: whoever fits starts now.
+		return preempted && v.steps == 0 && v.waiting.n > 0 && v.schedule(now)
 	}
 	st.same = !v.changed && b.PrefillTokens == 0
 	v.changed = b.PrefillTokens > 0 || v.idle.rows > 0 || v.waste.rows > 0 || v.spec.rows > 0
@@ -302,13 +303,17 @@ func (v *VLLM) preempt(now clock.Time, i int32, s int64, st *step) int32 {
 	}
 	v.giveBack(i, held)
 	r.computed, r.target = 0, r.prompt+r.made
-	r.half = workloads.Whole // what was handed over is lost
+	r.half, r.loaded = workloads.Whole, false // what was handed over is lost
 	r.state = waiting
 	v.order.live--
 	if v.cfg.Priority {
 		v.enqueue(i)
 	} else {
-		v.waiting.pushFront(i)
+		k := 0
+		for k < v.waiting.n && v.rows.rows[v.waiting.at(k)].loaded {
+			k++ // rows that hold their blocks already stay first
+		}
+		v.waiting.insert(k, i)
 	}
 	v.blocked, v.changed = false, true
 	v.out = append(v.out, Event{Kind: Preempted, ID: r.id, At: now, Lost: int32(held)})

@@ -261,9 +261,13 @@ func (v *VLLM) enqueue(i int32) {
 	}
 }
 
-// first tells whether row i goes before row j under the priority policy.
+// first tells whether row i goes before row j under the priority policy. Rows that
+// wait with all their blocks reserved go first: somebody else may need those.
 func (v *VLLM) first(i, j int32) bool {
 	a, b := &v.rows.rows[i], &v.rows.rows[j]
+	if a.state == waiting && b.state == waiting && a.loaded != b.loaded {
+		return a.loaded
+	}
 	return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.arrival, b.arrival)) < 0
 }
 

@@ -22,10 +22,14 @@ func (l *loader) changes(tables []*config.Table) {
 		c workloads.Change
 	}
 	var all []read
+	end := clock.Duration(-1)
 	for _, t := range tables {
 		before := l.doc.Failures()
 		c := l.change(t)
 		l.e.Changes = append(l.e.Changes, c)
+		if c.At+c.Ramp > end {
+			end, l.lastChange = c.At+c.Ramp, t
+		}
 		if l.doc.Failures() == before {
 			all = append(all, read{t, c})
 		}

@@ -43,8 +43,8 @@ func Describe(w io.Writer, e sim.Experiment, p config.Provenance) {
 		config.SpanText(e.Warmup), count(e.Replications, "replication"), e.Seed)
 	for _, pool := range e.Pools {
 		d, eng := pool.Deployment, pool.Engine
-		line("pool", "%s: %s of %s on %d x %s (%s), %d KV blocks = %d tokens each", pool.Name, count(pool.Replicas, "replica"),
-			d.LLM.Name, d.TP, d.GPU.Name, count(pool.GPUs(), "GPU"), eng.KVBlocks, int64(eng.KVBlocks-1)*int64(eng.BlockSize))
+		line("pool", "%s: %s of %s on %d x %s (%s), %s, %d KV blocks = %d tokens each", pool.Name, count(pool.Replicas, "replica"),
+			d.LLM.Name, d.TP, d.GPU.Name, count(pool.GPUs(), "GPU"), eng.Kind, eng.KVBlocks, int64(eng.KVBlocks-1)*int64(eng.BlockSize))
 	}
 	for _, c := range e.Traffic {
 		line("traffic", "%s", describeClass(c))
@@ -70,7 +70,8 @@ func describeClass(c workloads.Class) string {
 	case c.Trace != nil:
 		return fmt.Sprintf("%s: replays %s", c.Name, c.Trace.File)
 	case c.Client.Users > 0:
-		return fmt.Sprintf("%s: %s in a closed loop, prompts of %s, outputs of %s tokens", c.Name, count(c.Client.Users, "user"), describeDist(c.Prompt), describeDist(c.Output))
+		return fmt.Sprintf("%s: %s in a closed loop, %s, prompts of %s, outputs of %s tokens%s", c.Name, count(c.Client.Users, "user"),
+			describeThink(c.Client.Think), describeDist(c.Prompt, config.Tokens), describeDist(c.Output, config.Tokens), describePrefix(c))
 	}
 	shape := c.Rate.Shape
 	for _, b := range c.Rate.Bursts {
@@ -79,22 +80,41 @@ func describeClass(c workloads.Class) string {
 			shape += " and every " + config.SpanText(b.Every)
 		}
 	}
-	return fmt.Sprintf("%s: %s, %s, prompts of %s, outputs of %s tokens", c.Name, strings.Trim(config.Rate.Format(c.Rate.Mean), `"`),
-		shape, describeDist(c.Prompt), describeDist(c.Output))
+	return fmt.Sprintf("%s: %s, %s, prompts of %s, outputs of %s tokens%s", c.Name, config.RateText(c.Rate.Mean),
+		shape, describeDist(c.Prompt, config.Tokens), describeDist(c.Output, config.Tokens), describePrefix(c))
 }
 
-func describeDist(d workloads.Dist) string {
+func describeThink(d workloads.Dist) string {
+	if d.Kind == "" {
+		return "no think time"
+	}
+	return "think time of " + describeDist(d, seconds)
+}
+
+// describePrefix says what a class's prompts share, if anything.
+func describePrefix(c workloads.Class) string {
+	switch {
+	case c.System.Tokens > 0:
+		return fmt.Sprintf(", one of %s of %d tokens first", count(int(c.System.Variants), "system prompt"), c.System.Tokens)
+	case c.Hit.Ratio > 0:
+		return fmt.Sprintf(", prefix hits in %s of them, %s tokens", strings.Trim(config.Share.Format(c.Hit.Ratio), `"`), describeDist(c.Hit.Tokens, config.Tokens))
+	}
+	return ""
+}
+
+func describeDist(d workloads.Dist, u config.Unit[float64]) string {
+	text := func(v float64) string { return strings.Trim(u.Format(v), `"`) }
 	switch d.Kind {
 	case "fixed":
-		return config.Tokens.Format(d.Mean)
+		return text(d.Mean)
 	case "lognormal":
-		return fmt.Sprintf("mean %s, p99 %s", config.Tokens.Format(d.Mean), config.Tokens.Format(d.P99))
+		return fmt.Sprintf("mean %s, p99 %s", text(d.Mean), text(d.P99))
 	case "uniform":
-		return fmt.Sprintf("%s to %s", config.Tokens.Format(d.Min), config.Tokens.Format(d.Max))
+		return fmt.Sprintf("%s to %s", text(d.Min), text(d.Max))
 	case "exponential":
-		return "mean " + config.Tokens.Format(d.Mean)
+		return "mean " + text(d.Mean)
 	}
-	return d.Kind + " length"
+	return "an " + d.Kind + " distribution"
 }
 
 func describeChange(c workloads.Change) string {
@@ -106,10 +126,10 @@ func describeChange(c workloads.Change) string {
 		text += fmt.Sprintf(", rate of %s x %.4g", c.Class, c.RateFactor)
 	}
 	if c.Prompt != nil {
-		text += ", prompts of " + describeDist(*c.Prompt)
+		text += ", prompts of " + describeDist(*c.Prompt, config.Tokens)
 	}
 	if c.Output != nil {
-		text += ", outputs of " + describeDist(*c.Output)
+		text += ", outputs of " + describeDist(*c.Output, config.Tokens)
 	}
 	return text
 }

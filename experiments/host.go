@@ -17,8 +17,7 @@ const (
 func (l *loader) host(pool *config.Table, p *sim.Pool, known bool) {
 	t := pool.Sub("host", `host = { front_fixed = "4.5ms", step_fixed = "0.25ms" }`)
 	h := models.DefaultHost(p.Deployment.TP)
-	engine := pool.Sub("engine", "")
-	h.Async = config.Read(engine, "async", config.Bool, config.Default(h.Async, "async scheduling, vLLM's default since 0.14"))
+	h.Async = p.Deployment.Host.Async
 
 	sources := map[string]string{}
 	if known {
@@ -41,7 +40,7 @@ func (l *loader) host(pool *config.Table, p *sim.Pool, known bool) {
 		read("sync_fixed", &h.SyncFixedPs, "per synchronous step")
 		read("sync_per_seq", &h.SyncPerSeqPs, "per request in a synchronous step")
 	} else {
-		forbid(t, "", "sync_fixed and sync_per_seq count only with engine = { async = false }", "sync_fixed", "sync_per_seq")
+		forbid(t, "", "sync_fixed and sync_per_seq count only with engine = { async = false }, and always with tgi and static", "sync_fixed", "sync_per_seq")
 	}
 	read("publish_per_seq", &h.PublishPerSeqPs, "to publish a token, per request in its step")
 	if len(assumed) > 0 {

@@ -14,6 +14,9 @@ import (
 // exp(z²/2) with z = 2.32635 is 14.97.
 const maxP99Ratio = 14.9
 
+// usualP99 is the p99/mean of examples.
+const usualP99 = 4
+
 // tokens are the lengths of prompts and outputs.
 var tokens = config.Tokens
 
@@ -43,7 +46,12 @@ func dist(t *config.Table, key string, u config.Unit[float64], least float64) wo
 		d.Min, d.Max = length("min", config.Required), length("max", config.Required)
 	case "lognormal":
 		before := sub.Doc().Failures()
-		d.Mean, d.P99 = length("mean", config.Required), length("p99", config.Required)
+		d.Mean = length("mean", config.Required)
+		example := config.Example[float64](u.Format(usualP99 * d.Mean))
+		if d.Mean == 0 { // not given, or wrong
+			example = config.Example[float64](u.Example)
+		}
+		d.P99 = length("p99", config.Required, example)
 		if sub.Doc().Failures() == before {
 			checkP99(sub, d, u)
 		}

@@ -29,6 +29,9 @@ type loader struct {
 	classes []*config.Table // same order as e.Traffic
 	pools   []*config.Table // same order as e.Pools
 	assume  assumptions
+
+	traces     map[int]workloads.TraceStats // of classes that replay one
+	lastChange *config.Table                // the one that ends last
 }
 
 // Load reads the experiment at path, or the shipped one of that name when there
@@ -81,6 +84,7 @@ func Hash(e sim.Experiment) string {
 
 // read walks the document from top to bottom.
 func (l *loader) read() {
+	l.doc.SetSchema(schema, synonyms)
 	root := l.doc.Root()
 	l.top(root)
 	before := l.doc.Failures()
@@ -102,6 +106,7 @@ func (l *loader) read() {
 	for _, t := range l.pools {
 		l.e.Pools = append(l.e.Pools, l.pool(t))
 	}
+	l.traces = map[int]workloads.TraceStats{}
 	for _, t := range l.classes {
 		l.e.Traffic = append(l.e.Traffic, l.class(t))
 	}
@@ -111,6 +116,7 @@ func (l *loader) read() {
 		l.e.SLOs = append(l.e.SLOs, l.objective(t))
 	}
 	root.Done()
+	l.warn()
 }
 
 // top reads the settings outside of any table.
@@ -123,7 +129,7 @@ func (l *loader) top(t *config.Table) {
 		config.Between(clock.Second, maxSpan))
 	e.Warmup = config.Read(t, "warmup", config.Span, config.Default(30*clock.Minute, "pre-roll, simulated and not counted"),
 		config.Example[clock.Duration](`"30m"`), config.Between(0, 7*clock.Day))
-	e.Seed = uint64(config.Read(t, "seed", config.Int, config.Default(1, "replication r uses its own stream of this seed"),
+	e.Seed = uint64(config.Read(t, "seed", config.Int, config.Default(1, "replication 1 uses it, the others derive theirs"),
 		config.Between(0, 1<<53)))
 	e.Replications = config.Read(t, "replications", config.Int, config.Default(5, "for a 95 % interval over seeds"),
 		config.Example[int]("5"), config.Between(1, maxReplications))

@@ -99,7 +99,7 @@ func TestPromptGrowthIsResolved(t *testing.T) {
 	}
 	pool := e.Pools[0]
 	engine := sim.EngineSpec{Kind: "vllm", MaxBatchedTokens: 8192, MaxSeqs: 1024, MaxModelLen: 131072, BlockSize: 16,
-		KVBlocks: pool.Engine.KVBlocks, ReserveFullPrompt: true}
+		KVBlocks: pool.Engine.KVBlocks, ReserveFullPrompt: true, PrefixCache: true}
 	if diff := cmp.Diff(engine, pool.Engine); diff != "" || pool.Engine.KVBlocks < 80_000 {
 		t.Errorf("%d KV blocks\n%s", pool.Engine.KVBlocks, diff)
 	}
@@ -196,7 +196,15 @@ func FuzzLoad(f *testing.F) {
 		text, _ := Shipped(name)
 		f.Add(text, "pool.main.replicas=8")
 	}
-	f.Add(base, "traffic.chat.rate=2/s")
+	for _, set := range []string{
+		"traffic.chat.rate=2/s", "traffic.chat.users=5", "traffic.chat.think=5s", "traffic.chat.priority=-1", "change.feature.rate=0x", "change=[]",
+		"traffic.chat.system_prompt={ tokens = \"1500\", variants = 3 }", "traffic.chat.prefix_hit={ ratio = \"60%\", tokens = { dist = \"uniform\", min = 1, max = 9 } }",
+		"pool.main.engine.kind=sglang", "pool.main.engine={ kind = \"trtllm\", max_batch_size = 8, max_num_tokens = 64, max_new_tokens = 9 }",
+		"pool.main.engine={ kind = \"tgi\", kv_blocks = 100, max_batch_total_tokens = 1500, waiting_served_ratio = 1.2 }", "pool.main.engine={ kind = \"static\", max_num_seqs = 8 }",
+		"pool.main.engine={ version = \"0.11\", policy = \"priority\", watermark = \"1%\", stop = \"eos\", skip_ahead = 4 }", "pool.main.engine.version=0.2",
+	} {
+		f.Add(base, set)
+	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text, set string) {
 		if strings.Contains(text+set, "file") {

@@ -18,8 +18,7 @@ func (l *loader) objective(t *config.Table) slo.Objective {
 		o.Class = class.Name
 		o.Only, o.Exclude = l.cohorts(t, class.Name)
 	} else {
-		t.Know("only")
-		t.Know("exclude")
+		t.Know("only", "exclude")
 	}
 	o.Metric = slo.Metric(config.Read(t, "metric",
 		config.OneOf(string(slo.TTFT), string(slo.TPOT), string(slo.E2E), string(slo.Availability)), config.Required))

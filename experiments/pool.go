@@ -10,7 +10,10 @@ import (
 	"slosim/sim"
 )
 
-const gib = 1 << 30
+const (
+	gib         = 1 << 30
+	minModelLen = 2 // a token of prompt and one of output
+)
 
 // pool reads one [[pool]] table.
 func (l *loader) pool(t *config.Table) sim.Pool {
@@ -24,9 +27,8 @@ func (l *loader) pool(t *config.Table) sim.Pool {
 	p.Router = config.Read(t, "router", config.OneOf("least-outstanding", "round-robin"),
 		config.Default("least-outstanding", "the replica with the fewest requests in flight"))
 	p.GPUHourUSD = config.Read(t, "gpu_hour_usd", config.Float, config.Default(0.0, "no price given: costs read 0"), config.Between(0.0, 10_000))
-	p.Deployment.WeightDtype = config.Read(t, "weight_dtype", config.OneOf(models.BF16, models.FP8), config.Default(models.BF16, ""))
-	p.Deployment.KVDtype = config.Read(t, "kv_dtype", config.OneOf(models.BF16, models.FP8), config.Default(models.BF16, ""))
-
+	p.Deployment.WeightDtype = dtype(t, "weight_dtype", p.Deployment.GPU, func(g models.GPU) bool { return g.GEMM.FP8 != models.GEMM{} })
+	p.Deployment.KVDtype = dtype(t, "kv_dtype", p.Deployment.GPU, func(g models.GPU) bool { return g.Attention.FP8 != models.Attention{} })
 	if p.Deployment.WeightDtype == models.FP8 {
 		p.Deployment.StaticScales = config.Read(t, "static_scales", config.Bool, config.Default(false, "activation scales are computed at run time"))
 	} else {
@@ -43,6 +45,23 @@ func (l *loader) pool(t *config.Table) sim.Pool {
 		l.figures(t, &p)
 	}
 	return p
+}
+
+// dtype reads a number format; hasFP8 tells which GPUs have measured fp8 kernels.
+func dtype(t *config.Table, key string, gpu models.GPU, hasFP8 func(models.GPU) bool) string {
+	d := config.Read(t, key, config.OneOf(models.BF16, models.FP8), config.Default(models.BF16, ""))
+	if d != models.FP8 || gpu.Name == "" || hasFP8(gpu) {
+		return d
+	}
+	var others []string
+	for _, g := range models.GPUs() {
+		if hasFP8(g) {
+			others = append(others, g.Name)
+		}
+	}
+	t.Errorf(key, fmt.Sprintf("%q on this GPU", models.BF16), "leave it out, or take a GPU with fp8: "+strings.Join(others, ", "),
+		"%s = %q: %s has no fp8 in the catalogue", key, d, gpu.Name)
+	return models.BF16
 }
 
 // catalogued reads a name and looks it up.
@@ -70,50 +89,6 @@ func catalogued[T any](t *config.Table, key, example string, find func(string) (
 	return item
 }
 
-// engine reads the engine's settings; known says that model, GPU and TP are.
-func (l *loader) engine(pool *config.Table, p *sim.Pool, known bool) {
-	t := pool.Sub("engine", "engine = { max_num_seqs = 256 }")
-	before := l.doc.Failures()
-	d := &p.Deployment
-	def := engineDefaults(d.GPU)
-	e := sim.EngineSpec{Kind: config.Read(t, "kind", config.OneOf("vllm"), config.Default("vllm", "V1 scheduler, main of 2026-08-17"))}
-	e.MaxBatchedTokens = int32(config.Read(t, "max_num_batched_tokens", config.WholeTokens, config.Default(def.tokens, def.why), config.Between(1, 1<<17)))
-	e.MaxSeqs = int32(config.Read(t, "max_num_seqs", config.WholeTokens, config.Default(min(def.seqs, int(e.MaxBatchedTokens)), def.why), config.Example[int]("256"), config.Between(1, 1<<16)))
-	e.BlockSize = int32(config.Read(t, "block_size", config.WholeTokens, config.Default(16, "vLLM's default"), config.Example[int]("16"),
-		config.Where(func(n int) bool { return n >= 1 && n <= 256 && n&(n-1) == 0 }, "is no KV block size", "1, 2, 4, ..., 256", "")))
-	d.MaxBatchedTokens = e.MaxBatchedTokens
-	d.MemoryUtilization = config.Read(t, "gpu_memory_utilization", config.Share, config.Default(0.92, "vLLM's default since 2026-04"), config.Example[float64](`0.92`), config.Between(0.01, 1))
-	d.OverheadGiB = l.overhead(pool, p, known)
-	e.ReserveFullPrompt = config.Read(t, "reserve_full_prompt", config.Bool, config.Default(true, "vLLM's scheduler_reserve_full_isl, on since 2026-03"))
-	e.Watermark = config.Read(t, "watermark", config.Share, config.Default(0.0, "vLLM's default"), config.Example[float64](`"1%"`), config.Between(0.0, 0.5))
-	e.Stepping = config.Read(t, "stepping", config.Bool, config.Default(false, "stretches of equal steps in closed form, same results"))
-	if e.MaxSeqs > e.MaxBatchedTokens && l.doc.Failures() == before {
-		t.Errorf("max_num_seqs", fmt.Sprintf("at most max_num_batched_tokens, %d", e.MaxBatchedTokens), "raise max_num_batched_tokens or lower max_num_seqs",
-			"max_num_seqs = %d is more than the %d tokens of a step: not every running request could decode", e.MaxSeqs, e.MaxBatchedTokens)
-	}
-	l.kvPool(pool, t, p, &e, known && l.doc.Failures() == before)
-	p.Engine = e
-}
-
-// engineDefault holds vLLM's defaults for a class of GPUs.
-type engineDefault struct {
-	tokens, seqs int
-	why          string
-}
-
-// engineDefaults returns vLLM's defaults of its API server by GPU memory
-// (engine/arg_utils.py get_batch_defaults).
-func engineDefaults(g models.GPU) engineDefault {
-	memoryGiB := float64(g.MemoryMiB) / 1024
-	switch {
-	case memoryGiB >= 160:
-		return engineDefault{16384, 1024, "vLLM's API server on GPUs of 160 GiB and more"}
-	case memoryGiB >= 70 && !strings.HasPrefix(g.Name, "a100"):
-		return engineDefault{8192, 1024, "vLLM's API server on GPUs of 70 GiB and more"}
-	}
-	return engineDefault{2048, 256, "vLLM's API server on A100 and on GPUs under 70 GiB"}
-}
-
 // overhead reads the memory that is neither weights nor KV cache, in GiB.
 func (l *loader) overhead(t *config.Table, p *sim.Pool, known bool) float64 {
 	if t.Has("overhead") || !known {
@@ -129,8 +104,7 @@ func (l *loader) overhead(t *config.Table, p *sim.Pool, known bool) float64 {
 // kvPool settles the number of KV blocks and the longest request.
 func (l *loader) kvPool(pool, t *config.Table, p *sim.Pool, e *sim.EngineSpec, known bool) {
 	if !known {
-		t.Know("kv_blocks")
-		t.Know("max_model_len")
+		t.Know("kv_blocks", "max_model_len")
 		return
 	}
 	blocks := 0
@@ -151,12 +125,20 @@ func (l *loader) kvPool(pool, t *config.Table, p *sim.Pool, e *sim.EngineSpec, k
 	}
 	e.KVBlocks = int32(blocks)
 	poolTokens := (blocks - 1) * int(e.BlockSize)
+	if poolTokens < minModelLen {
+		t.Know("max_model_len")
+		t.Errorf("kv_blocks", "", "give more of them, or larger ones", "%d KV blocks of %d, one of them the engine's own, hold no request", blocks, e.BlockSize)
+		return
+	}
 	limit := p.Deployment.LLM.MaxModelLen
 	def, why := limit, "the checkpoint's limit"
 	if limit > poolTokens {
 		def, why = poolTokens, fmt.Sprintf("the KV pool; one request of the checkpoint's limit, %d, does not fit it", limit)
 	}
-	e.MaxModelLen = int32(config.Read(t, "max_model_len", config.WholeTokens, config.Default(def, why), config.Example[int](fmt.Sprint(def)), config.Between(1, 1<<30)))
+	if total := int(e.MaxBatchTotalTokens); total > 0 && total < def {
+		def, why = total, "max_batch_total_tokens"
+	}
+	e.MaxModelLen = int32(config.Read(t, "max_model_len", config.WholeTokens, config.Default(def, why), config.Example[int](fmt.Sprint(def)), config.Between(minModelLen, 1<<30)))
 	switch n := int(e.MaxModelLen); {
 	case n > poolTokens:
 		t.Errorf("max_model_len", fmt.Sprintf("at most %d", poolTokens), "lower max_model_len, raise tensor_parallel or gpu_memory_utilization, or leave it out to take what fits",

@@ -67,13 +67,18 @@ func (l *loader) scanTrace(t *config.Table, tr *workloads.Trace) {
 	var broken *workloads.TraceError
 	switch {
 	case errors.As(err, &broken):
+		try := traceHint(tr)
+		if broken.Msg == workloads.CutShort {
+			try = "copy or compress it again"
+		}
 		l.doc.Add(&config.Error{File: broken.File, Line: broken.Line, Col: 1, Key: t.Path("file"), Msg: broken.Msg,
-			Source: lineOf(broken.File, broken.Line), Width: 1, Try: traceHint(tr)})
+			Source: lineOf(broken.File, broken.Line), Width: 1, Try: try})
 		return
 	case err != nil:
 		t.Errorf("file", "", traceHint(tr), "the trace file %s cannot be read: %s", tr.File, reason(err))
 		return
 	}
+	l.traces[len(l.e.Traffic)] = stats // the class being read
 	note := func(key, value, why string) { l.doc.Note(t.Path(key), value, "derived", why) }
 	note("sha256", fmt.Sprintf("%q", tr.SHA256), "of the file's bytes")
 	note("requests", fmt.Sprint(stats.Rows), "lines of the file")

@@ -81,7 +81,7 @@ func TestCatalogueIsSortedAndComplete(t *testing.T) {
 	if got := strings.Join(llms, " "); got != want {
 		t.Errorf("models %s, want %s", got, want)
 	}
-	if got := strings.Join(gpus, " "); got != "a100-sxm-80gb b200-sxm-180gb h100-sxm-80gb h200-sxm-141gb" {
+	if got := strings.Join(gpus, " "); got != "a100-sxm-80gb b200-sxm-180gb h100-sxm-80gb h200-sxm-141gb l40s-48gb" {
 		t.Errorf("GPUs %s", got)
 	}
 }

@@ -118,7 +118,7 @@ func (p *plan) idleFloor(o slo.Objective, t clock.Time) (share float64, length i
 
 // mix is the average request of a pool at a time.
 type mix struct {
-	prompt, square, output float64 // E[P], E[P²], E[O]
+	prompt, square, output float64 // E[P], E[P²] of what is computed, E[O]
 	context                float64 // E[Σ_j (P + j)]: KV token-steps of the decode
 	rate                   float64 // requests per second
 }
@@ -147,8 +147,9 @@ func (p *plan) mixAt(pool int, t clock.Time, rate func(in *workloads.Intensity) 
 			ep := prompt.Mean(cut)
 			eo := output.Mean(cut)
 			eo2 := output.Mean(func(x float64) float64 { return cut(x) * cut(x) })
-			m.prompt += w * ep
-			m.square += w * prompt.Mean(func(x float64) float64 { return cut(x) * cut(x) })
+			found := p.found(pool, class, ep)
+			m.prompt += w * (ep - found)
+			m.square += w * (prompt.Mean(func(x float64) float64 { return cut(x) * cut(x) }) - found*found)
 			m.output += w * eo
 			m.context += w * (eo*ep + (eo2-eo)/2)
 			m.rate += w
@@ -164,6 +165,21 @@ func (p *plan) mixAt(pool int, t clock.Time, rate func(in *workloads.Intensity) 
 		m.prompt, m.square, m.output, m.context = m.prompt/m.rate, m.square/m.rate, m.output/m.rate, m.context/m.rate
 	}
 	return m, m.rate > 0
+}
+
+// found returns the mean number of a class's prompt tokens that the prefix cache
+// of a pool saves computing: a shared system prompt, or what the hit model draws.
+func (p *plan) found(pool int, c *workloads.Class, prompt float64) float64 {
+	if !p.exp.Pools[pool].Engine.PrefixCache {
+		return 0
+	}
+	found := float64(c.System.Tokens)
+	if c.Hit.Ratio > 0 {
+		if l, err := c.Hit.Tokens.Compile(); err == nil {
+			found = c.Hit.Ratio * l.Mean(func(x float64) float64 { return x })
+		}
+	}
+	return min(found, prompt-1)
 }
 
 // saturation returns the rate of this mix, in requests per second, that one

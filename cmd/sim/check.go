@@ -18,6 +18,7 @@ func newCheck() *cobra.Command {
 			if err != nil {
 				return &exit{exitInput, err}
 			}
+			warn(cmd.ErrOrStderr(), p)
 			experiments.Describe(cmd.OutOrStdout(), e, p)
 			return nil
 		},

@@ -55,12 +55,16 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	ctx, stop := interruptible(stderr)
 	defer stop()
 
+	out := &output{w: stdout}
 	root := newRoot()
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	root.SetOut(out)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	if err == nil {
+	if lost := out.lost(); lost != nil {
+		err = &exit{exitInternal, lost}
+	}
+	if err == nil || out.err != nil && errors.Is(err, out.err) { // nobody reads any more
 		return exitDone
 	}
 	code = exitInput // what cobra itself finds is a faulty command line
@@ -137,6 +141,8 @@ or done in part; 130 interrupted.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.Version = versionLine()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(unknownFlag)
 	root.AddCommand(newRun(), newCheck(), newExplain(), newList(), newVersion())
 	return root
@@ -194,6 +200,13 @@ func oneFile(max int) cobra.PositionalArgs {
 			return fmt.Errorf("%s: %q is one argument too many\n  usage: %s", cmd.CommandPath(), args[max], cmd.UseLine())
 		}
 		return nil
+	}
+}
+
+// warn prints what is likely wrong in a valid experiment.
+func warn(w io.Writer, p config.Provenance) {
+	for _, e := range p.Warnings {
+		fmt.Fprintf(w, "%s\n\n", e)
 	}
 }
 

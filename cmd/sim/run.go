@@ -33,12 +33,12 @@ func newRun() *cobra.Command {
 		Long: `Run an experiment and print its verdict. The report goes to out/NAME/.
 
 With --gate block the exit status is 1 if an SLO is MISSED, with --gate warn
-also if one is UNDECIDED. Gate with the built binary: "go run" turns every
+also if one, or the whole run, is UNDECIDED. Gate with the built binary: "go run" turns every
 failure into status 1.`,
 		Example: "  sim run experiments/prompt-growth.toml\n  sim run prompt-growth --set pool.main.replicas=8 --out out/eight",
 		Args:    oneFile(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runExperiment(cmd.Context(), args[0], f, cmd.OutOrStdout())
+			return runExperiment(cmd.Context(), args[0], f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	setFlag(cmd, &f.sets)
@@ -50,7 +50,7 @@ failure into status 1.`,
 }
 
 // runExperiment loads, simulates and reports.
-func runExperiment(ctx context.Context, file string, f runFlags, stdout io.Writer) error {
+func runExperiment(ctx context.Context, file string, f runFlags, stdout, stderr io.Writer) error {
 	if err := checkFlags(f); err != nil {
 		return &exit{exitInput, err}
 	}
@@ -64,6 +64,7 @@ func runExperiment(ctx context.Context, file string, f runFlags, stdout io.Write
 	if err := report.CheckDir(f.out); err != nil {
 		return &exit{exitInput, err}
 	}
+	warn(stderr, p)
 	replay := []string{"run", file}
 	for _, s := range f.sets {
 		replay = append(replay, "--set", s)
@@ -81,7 +82,7 @@ func runExperiment(ctx context.Context, file string, f runFlags, stdout io.Write
 	// Files first: a closed pipe (sim run ... | head) ends the program.
 	written := report.Write(f.out, result, meta)
 	if !f.quiet {
-		report.Terminal(stdout, result, meta)
+		report.Terminal(screen(stdout), result, meta)
 	}
 	if written != nil {
 		return &exit{exitInternal, written}
@@ -134,10 +135,11 @@ func failure(err error) int {
 
 // gated tells whether the result reaches the gate.
 func gated(gate string, r *sim.Result) bool {
+	undecided := r.Verdict.Status == sim.Undecided // without any [[slo]] too
+	missed := false
 	for _, o := range r.SLOs {
-		if gate != "none" && o.Status == sim.Missed || gate == "warn" && o.Status == sim.Undecided {
-			return true
-		}
+		missed = missed || o.Status == sim.Missed
+		undecided = undecided || o.Status == sim.Undecided
 	}
-	return false
+	return gate != "none" && missed || gate == "warn" && undecided
 }

@@ -19,6 +19,7 @@ type Error struct {
 	Msg       string // what is wrong
 	Allowed   string // what would be right; may be empty
 	Try       string // what to do next; may be empty
+	Warning   bool   // likely wrong, but not certainly
 
 	Source string // the line of the text, if there is one
 	Width  int    // characters to underline
@@ -31,7 +32,11 @@ func (e *Error) Error() string {
 	if e.Line > 0 {
 		fmt.Fprintf(&b, ":%d:%d", e.Line, e.Col)
 	}
-	fmt.Fprintf(&b, ": error: %s\n", e.Msg)
+	kind := "error"
+	if e.Warning {
+		kind = "warning"
+	}
+	fmt.Fprintf(&b, ": %s: %s\n", kind, e.Msg)
 	if e.Line > 0 && e.Source != "" {
 		number := fmt.Sprintf("%5d", e.Line)
 		fmt.Fprintf(&b, "%s | %s\n%5s | %s\n", number, e.Source, "", underline(e.Source, e.Col, e.Width))

@@ -31,15 +31,26 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-// shop reads the small schema that the golden files are written in.
+// shopKeys are the keys of the small schema that the golden files are written in.
+var shopKeys = Schema{
+	"":            {"title", "opens", "shelf"},
+	"shelf":       {"name", "boards", "wood", "polish", "share", "wait", "items", "paint", "hooks"},
+	"shelf.paint": {"coats"},
+	"shelf.hooks": {"at"},
+}
+
+// shop reads it. Polish counts on oak only.
 func shop(d *Doc) {
+	d.SetSchema(shopKeys, map[string]string{"shelf.planks": "boards"})
 	root := d.Root()
 	Read(root, "title", Text, Default("", ""))
 	Read(root, "opens", TimeOfDay, Required)
 	for _, t := range root.Tables("shelf", "name", "[[shelf]]") {
 		Read(t, "name", Text, Required, Example[string](`"top"`))
 		Read(t, "boards", Int, Default(3, "as sold"), Between(1, 10))
-		Read(t, "wood", OneOf("oak", "pine"), Default("pine", ""))
+		if Read(t, "wood", OneOf("oak", "pine"), Default("pine", "")) == "oak" {
+			Read(t, "polish", Text, Default("wax", ""))
+		}
 		Read(t, "share", Share, Default(0.5, ""), Between(0.0, 1))
 		Read(t, "wait", Span, Default(clock.Second, ""), Above(0, clock.Hour))
 		Read(t, "items", Texts, Default([]string(nil), ""))
@@ -110,4 +121,38 @@ name = "low"
 		}
 	}
 	golden(t, "testdata/explain.txt", b.String())
+}
+
+func TestWarningsHaveAPlaceAndAreNoErrors(t *testing.T) {
+	d, err := Parse("shop.toml", "opens = \"08:00\"\n[[shelf]]\nname = \"top\"\nboards = 9\n", "shelf.top.share=5%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shop(d)
+	shelf := d.Root().Tables("shelf", "name", "")[0]
+	shelf.Warnf("share", "", "a share of 5 %% is thin")
+	shelf.Warnf("boards", "take fewer", "%d boards bend", 9)
+	shelf.Warnf("wood", "", "no wood is named")
+	if err := d.Err(); err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for _, w := range d.Provenance().Warnings {
+		text += w.Error() + "\n"
+	}
+	golden(t, "testdata/warnings.txt", text)
+}
+
+func TestReadingAnUndeclaredKeyIsAFault(t *testing.T) {
+	d, err := Parse("shop.toml", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.SetSchema(shopKeys, nil)
+	defer func() {
+		if recover() == nil {
+			t.Error("a key that no message would offer was read")
+		}
+	}()
+	Read(d.Root(), "closes", TimeOfDay, Required)
 }

@@ -17,13 +17,17 @@ const maxBytes = 1 << 20
 // Doc is a TOML text with its --set overrides, being read: it collects every
 // error and, setting by setting, where each value came from.
 type Doc struct {
-	file    string
-	text    string
-	lines   []int // byte offset of each line
-	root    *node
-	sets    []string
-	errs    Errors
-	entries []Entry
+	file     string
+	text     string
+	lines    []int // byte offset of each line
+	root     *node
+	sets     []string
+	schema   Schema
+	synonyms map[string]string
+
+	errs     Errors
+	warnings Errors
+	entries  []Entry
 }
 
 // Parse reads the text of file and applies sets ("path=value") to it. Errors of
@@ -114,14 +118,18 @@ func (d *Doc) locate(e *Error, s span) {
 }
 
 // report adds an error about node n (nil = the whole file), underlining s.
-func (d *Doc) report(n *node, s span, e Error) {
+func (d *Doc) report(n *node, s span, e Error) { d.errs = append(d.errs, d.placed(n, s, e)) }
+
+// placed returns the error with its place: node n (nil = the whole file), span s
+// underlined.
+func (d *Doc) placed(n *node, s span, e Error) *Error {
 	e.File = d.file
 	if n != nil && n.set > 0 {
 		e.File = "--set " + d.sets[n.set-1]
 	} else {
 		d.locate(&e, s)
 	}
-	d.errs = append(d.errs, &e)
+	return &e
 }
 
 // Add adds an error about another file, such as one that the document names.
@@ -157,7 +165,7 @@ func (d *Doc) Err() error {
 }
 
 // Provenance returns where each setting that was read came from, in the order of
-// reading.
+// reading, and all warnings.
 func (d *Doc) Provenance() Provenance {
-	return Provenance{File: d.file, Sets: d.sets, Entries: d.entries}
+	return Provenance{File: d.file, Sets: d.sets, Entries: d.entries, Warnings: d.warnings.sorted(d.file)}
 }

@@ -6,6 +6,8 @@ type Provenance struct {
 	SHA256  string   // of the resolved experiment's canonical JSON: its identity
 	Sets    []string // --set arguments, in order
 	Entries []Entry  // every setting of the complete experiment, in file order
+
+	Warnings []*Error // what is likely wrong in a valid experiment, in file order
 }
 
 // Entry is one setting: its dotted path ("pool.main.replicas"), its value as

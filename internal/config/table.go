@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,6 +13,7 @@ type Table struct {
 	doc   *Doc
 	node  *node
 	path  string // dotted: "pool.main.engine"
+	kind  string // of the schema: "pool.engine"
 	label string // for messages: `[[pool]] "main"`; empty at the top level
 	known []string
 	hints map[string]string // key → example
@@ -40,6 +42,7 @@ func (t *Table) Path(key string) string {
 
 // know marks a key as known, with an example for messages about it.
 func (t *Table) know(key, example string) *node {
+	t.mustDeclare(key)
 	if t.hints == nil {
 		t.hints = map[string]string{}
 	}
@@ -50,8 +53,13 @@ func (t *Table) know(key, example string) *node {
 	return t.node.kids[key]
 }
 
-// Know makes a key known that nothing reads.
-func (t *Table) Know(key string) { t.know(key, "") }
+// Know makes keys known that nothing reads, for when an error before them leaves
+// open what they mean.
+func (t *Table) Know(keys ...string) {
+	for _, key := range keys {
+		t.know(key, "")
+	}
+}
 
 // Name returns the text of a key, or "" if it is missing or no text. It records
 // nothing; to look ahead at names.
@@ -92,7 +100,7 @@ func (t *Table) Sub(key, example string) *Table {
 		return sub
 	}
 	n := t.know(key, example)
-	sub := &Table{doc: t.doc, path: t.Path(key), node: &node{kind: table}}
+	sub := &Table{doc: t.doc, path: t.Path(key), kind: t.kindOf(key), node: &node{kind: table}}
 	sub.label = quotePart(key)
 	if t.label != "" {
 		sub.label += " of " + t.label
@@ -148,7 +156,7 @@ func (t *Table) tables(key, example string, naming func(int, *node) (string, str
 			continue
 		}
 		name, label := naming(i, e)
-		out = append(out, &Table{doc: t.doc, node: e, path: t.Path(key) + "." + quotePart(name), label: label})
+		out = append(out, &Table{doc: t.doc, node: e, path: t.Path(key) + "." + quotePart(name), kind: t.kindOf(key), label: label})
 	}
 	t.open = append(t.open, out...)
 	return out
@@ -165,13 +173,28 @@ func (t *Table) Errorf(key, allowed, try, format string, args ...any) {
 	t.doc.report(t.node, t.node.at, e)
 }
 
+// Warnf records a warning about a key of the table, at its value if it is given,
+// else at the table. Try may be empty.
+func (t *Table) Warnf(key, try, format string, args ...any) {
+	e := Error{Warning: true, Key: t.Path(key), Msg: fmt.Sprintf(format, args...), Try: try}
+	n := t.node.kids[key]
+	if n == nil {
+		n = t.node
+	}
+	t.doc.warnings = append(t.doc.warnings, t.doc.placed(n, n.val, e))
+}
+
 // Done reports the unknown keys of the table and of all tables below it.
 func (t *Table) Done() {
 	if t.skip {
 		return
 	}
 	for _, key := range t.node.keys {
-		if _, ok := t.hints[key]; !ok {
+		switch _, known := t.hints[key]; {
+		case known:
+		case slices.Contains(t.keys(), key):
+			t.Errorf(key, "", "remove it", "%s has no meaning here", key)
+		default:
 			t.unknown(key)
 		}
 	}
@@ -190,9 +213,9 @@ func (t *Table) unknown(key string) {
 	e := Error{
 		Key:     t.Path(key),
 		Msg:     fmt.Sprintf("unknown key %q %s", key, where),
-		Allowed: strings.Join(t.known, ", "),
+		Allowed: strings.Join(t.keys(), ", "),
 	}
-	near := Nearest(key, t.known)
+	near := t.nearest(key)
 	switch {
 	case near != "" && n.set > 0:
 		e.Try = "did you mean " + t.doc.corrected(n.set, t.Path(key), near) + "?"

@@ -21,7 +21,7 @@ var (
 		Parse: parseWholeTokens, Format: strconv.Itoa}
 	// Rate is in events per second: "12/s", "300/min", "1M/day".
 	Rate = Unit[float64]{Name: "a rate", Allowed: `a number per s, min, h or day, in quotes`, Example: `"12/s"`,
-		Parse: parseRate, Format: func(v float64) string { return strconv.Quote(formatFloat(v) + "/s") }}
+		Parse: parseRate, Format: func(v float64) string { return strconv.Quote(formatRate(v)) }}
 	// Bytes is a size: GB = 10^9 bytes, GiB = 2^30 bytes.
 	Bytes = Unit[float64]{Name: "a size", Allowed: `a number and kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (powers of 1024), in quotes`, Example: `"3.5GiB"`,
 		Parse: parseBytes, Format: formatBytes}
@@ -134,6 +134,39 @@ func parseRate(v any) (float64, error) {
 	}
 	n, err := scaled(number, exp)
 	return n / seconds, err
+}
+
+// ratePers are the spans that rates are written per, the most usual first.
+var ratePers = []string{"s", "min", "h", "day"}
+
+// maxRateDigits is what people write of a rate; longer numbers come from a change
+// of unit.
+const maxRateDigits = 7
+
+// formatRate writes a rate exactly, per the first span that makes it short:
+// "12/s", "10/min", "1000000/day".
+func formatRate(v float64) string {
+	for _, per := range ratePers {
+		n := strconv.FormatFloat(v*secondsPer[per], 'g', maxRateDigits, 64)
+		if f, err := strconv.ParseFloat(n, 64); err == nil && f/secondsPer[per] == v {
+			return formatFloat(f) + "/" + per
+		}
+	}
+	return formatFloat(v) + "/s"
+}
+
+// RateText writes a rate for the eye: exactly if that is short, else with four
+// digits per the span that leaves it at least one before the point.
+func RateText(v float64) string {
+	if text := formatRate(v); len(text) <= maxRateDigits+len("/min") {
+		return text
+	}
+	for _, per := range ratePers {
+		if n := v * secondsPer[per]; n >= 1 {
+			return fmt.Sprintf("%.4g/%s", n, per)
+		}
+	}
+	return fmt.Sprintf("%.4g/s", v)
 }
 
 func parseBytes(v any) (float64, error) {

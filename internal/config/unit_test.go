@@ -28,7 +28,12 @@ func TestUnits(t *testing.T) {
 	add("Span in nanoseconds", row(Span, "250ms"), row(Span, "90m"), row(Span, "6h"), row(Span, "30d"), row(Span, "1h30m"), row(Span, "1d 8h"), row(Span, "72 hours"), row(Span, "1.5s"),
 		row(Span, int64(0)), row(Span, int64(5)), row(Span, "5"), row(Span, "5 parsecs"), row(Span, "-5s"), row(Span, "0.1ns"), row(Span, ""), row(Span, true), row(Span, "9999999w"))
 	add("FineSpan in picoseconds", row(FineSpan, "1.3us"), row(FineSpan, "4.5ms"), row(FineSpan, "80ns"), row(FineSpan, "500ps"), row(FineSpan, "0.5ps"))
-	add("Rate per second", row(Rate, "12/s"), row(Rate, "300/min"), row(Rate, "1M/day"), row(Rate, "5.5 req/s"), row(Rate, "1.2K requests/h"), row(Rate, "7/fortnight"), row(Rate, "7"), row(Rate, int64(7)), row(Rate, "x/s"))
+	add("Rate per second", row(Rate, "12/s"), row(Rate, "300/min"), row(Rate, "1M/day"), row(Rate, "5.5 req/s"), row(Rate, "1.2K requests/h"), row(Rate, "10/min"), row(Rate, "0.123456789/s"), row(Rate, "40/h"), row(Rate, "7/fortnight"), row(Rate, "7"), row(Rate, int64(7)), row(Rate, "x/s"))
+	var texts []string
+	for _, v := range []float64{6, 10. / 60, 1e6 / 86400, 5.5, 1. / 3, 0.1234567891, 100. / 7, 3e-7, 0} {
+		texts = append(texts, fmt.Sprintf("%v  %s", v, RateText(v)))
+	}
+	add("RateText", texts...)
 	add("Bytes", row(Bytes, "80GB"), row(Bytes, "3.5GiB"), row(Bytes, "512 MiB"), row(Bytes, "80"), row(Bytes, int64(80)), row(Bytes, "80Gb"))
 	add("Share", row(Share, "99.9%"), row(Share, 0.999), row(Share, "30 %"), row(Share, int64(1)), row(Share, "0.1"), row(Share, "99,9%"))
 	add("Tokens", row(Tokens, int64(2000)), row(Tokens, "2K"), row(Tokens, "2Ki"), row(Tokens, "1.5K tokens"), row(Tokens, "2X"), row(Tokens, "2GB"))

@@ -26,10 +26,13 @@ type chart struct {
 	t       []clock.Time // one entry per row of the columns
 	from    clock.Time   // ends of the time axis
 	to      clock.Time
-	days    bool // label the axis with days of the run, not weekdays
+	days    bool     // label the axis with days of the run, not weekdays
+	buckets []bucket // one per row, instead of t: no time axis
+	below   string   // name of the axis of buckets
 	columns []chartColumn
 	lines   []line
 	levels  []level
+	lowered bool // the levels' names stand below their lines
 	moments []moment
 	bands   []timeBand
 	ticks   []tick
@@ -41,6 +44,12 @@ type chart struct {
 	labels  int // pixels right of the plot for direct labels
 
 	Keys []key // what the colours mean, where no direct label fits
+}
+
+// bucket is a row of a chart without a time axis.
+type bucket struct {
+	Name  string // in the table and the tooltip: "2K to 4K"
+	Label string // on the axis, four characters at most: "≤4K"
 }
 
 // chartColumn is one series of numbers, in the unit that the axis shows.
@@ -58,11 +67,21 @@ type line struct {
 	dash   string // "", "dashed" or "dotted"
 	width  float32
 	fill   float32 // opacity of the area below; 0 = none
+	points points
 	stack  string
 	right  bool   // on the second axis
 	label  string // at the line's end
 	hidden bool   // no stroke: the lower edge of a band
 }
+
+// points say how a line marks its values.
+type points int
+
+const (
+	noPoints points = iota
+	solid
+	hollow
+)
 
 // level is a horizontal line with a name, such as an SLO.
 type level struct {
@@ -209,7 +228,9 @@ type block struct {
 	Dt      float64        `json:"dt,omitempty"` // between rows, when they are evenly spaced
 	T       []float64      `json:"t,omitempty"`  // otherwise
 	Days    bool           `json:"days,omitempty"`
-	Start   float64        `json:"start"` // t = 0 of the experiment
+	Names   []string       `json:"names,omitempty"` // of the rows, without a time axis
+	Below   string         `json:"below,omitempty"` // what the names are
+	Start   float64        `json:"start"`           // t = 0 of the experiment
 	N       int            `json:"n"`
 	Columns []blockColumn  `json:"columns"`
 	Option  map[string]any `json:"option"`
@@ -246,7 +267,10 @@ func (c *chart) JSON(start clock.Duration) (template.JS, error) {
 	if err != nil {
 		return "", err
 	}
-	b := block{ID: c.ID, Group: c.group, Days: c.days, Start: axisMs(0, start), N: len(c.t), Option: option}
+	b := block{ID: c.ID, Group: c.group, Days: c.days, Start: axisMs(0, start), N: max(len(c.t), len(c.buckets)), Below: c.below, Option: option}
+	for _, x := range c.buckets {
+		b.Names = append(b.Names, x.Name)
+	}
 	if len(c.t) > 0 {
 		b.T0 = axisMs(c.t[0], start)
 	}

@@ -50,7 +50,10 @@ func (s *story) burnDownChart(i int) *chart {
 		c.bands = []timeBand{{s.r.End, c.to, "projected", "--arrivals", .07}}
 	}
 	c.Title = s.burnDownTitle(o)
-	c.Aid = "Share of the " + span(o.Window) + " budget that is left; dashed = the run's last whole day repeated."
+	c.Aid = "Share of the " + span(o.Window) + " budget that is left."
+	if curve[len(curve)-1].Projected {
+		c.Aid = "Share of the " + span(o.Window) + " budget that is left; dashed = the run's last whole day repeated."
+	}
 	if len(c.ticks) > 0 {
 		c.Aid += " Triangles: burn-rate alerts (first replication)."
 	}
@@ -89,14 +92,14 @@ func (s *story) burnDownTitle(o *sim.SLO) string {
 	switch {
 	case m != nil && m.Reached:
 		text := "The budget is gone on " + s.when(m.At)
-		if half := mark(&o.Budget, 50); half != nil && half.Reached {
+		if half := mark(&o.Budget, 50); half != nil && half.Reached && !goneBefore(o, 50) {
 			text += ", half of it on " + s.when(half.At)
 		}
 		return text
 	case o.Budget.Projected.R > 0:
 		return inPercent.value(o.Budget.Projected) + " of the budget is spent at the window's end"
 	}
-	return inPercent.value(o.Budget.Spent) + " of the budget is spent within the run"
+	return inPercent.value(gone(o)) + " of the budget is spent at the run's end"
 }
 
 // burnChart shows the burn rates of all objectives against the alerts' factors.
@@ -139,6 +142,9 @@ func (s *story) burnChart() *chart {
 	}
 	c.max = niceMax(1.15 * max(top, c.largest()))
 	c.Title = fmt.Sprintf("The budget burns up to %s times as fast as allowed (%s)", factor(top), short(name, 40))
+	if top <= 1 {
+		c.Title = fmt.Sprintf("The budget never burns faster than allowed: its highest rate is %s (%s)", factor(top), short(name, 40))
+	}
 	c.Aid = "Bad share of the last hour ÷ allowed share; at 1 the budget lasts exactly its window. Pages go out at 14.4 (over 1 h and 5 min) and 6 (over 6 h and 30 min)."
 	if n := len(s.r.SLOs); n > len(c.lines) {
 		c.Aid += fmt.Sprintf(" Shown: %d of %d objectives.", len(c.lines), n)

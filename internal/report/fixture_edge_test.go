@@ -21,15 +21,15 @@ type fixture struct {
 // fixtures are the results that every output must be able to tell.
 func fixtures() map[string]fixture {
 	return map[string]fixture{
-		"prompt-growth":   {promptGrowth(), metaFixture(), 15},
-		"met":             {metRun(), metaFixture(), 13},
-		"partial":         {partialRun(), metaFixture(), 12},
-		"one-replication": {oneReplication(), metaFixture(), 15},
+		"prompt-growth":   {promptGrowth(), metaFixture(), 16},
+		"met":             {metRun(), metaFixture(), 14},
+		"partial":         {partialRun(), metaFixture(), 15},
+		"one-replication": {oneReplication(), metaFixture(), 16},
 		"empty":           {emptyRun(), metaFixture(), 0},
-		"never-answered":  {neverAnswered(), metaFixture(), 15},
-		"gaps":            {gaps(), metaFixture(), 15},
-		"hostile":         {hostile(), hostileMeta(), 15},
-		"many":            {many(), metaFixture(), 49},
+		"never-answered":  {neverAnswered(), metaFixture(), 16},
+		"gaps":            {gaps(), metaFixture(), 16},
+		"hostile":         {hostile(), hostileMeta(), 16},
+		"many":            {many(), metaFixture(), 50},
 	}
 }
 
@@ -44,7 +44,7 @@ func metRun() *sim.Result {
 	s := &r.SLOs[0]
 	s.Status, s.Judged, s.Phases, s.Alerts, s.Blame, s.BlameText = sim.Met, "run", s.Phases[:1], nil, nil, ""
 	s.Attained, s.Bad, s.IdleFloor = est(.99996, .00001, 6_900_000), 274, est(0, 0, 1)
-	s.Reason, s.Budget = "bad 0.004 % [0.003, 0.005], 1 % allowed", burnDown(.00004, 142_560)
+	s.Reason, s.Budget = "bad 0.004 % [0.003, 0.005], 1 % allowed", burnDown(0, .00004, 142_560)
 	s.Budget.Projected, s.Budget.WeekAlarm, s.Budget.BadMinutes = est(.0036, .0004, reps), false, est(0, 0, reps)
 	for i := range s.Burn {
 		s.Burn[i].Rate = .004
@@ -88,7 +88,7 @@ func partialRun() *sim.Result {
 		s := &r.SLOs[i]
 		s.Status, s.MoreReps, s.Alerts, s.Burn = sim.Undecided, 3, nil, s.Burn[:20]
 		s.Budget.Marks, s.Budget.Projected, s.Budget.Needs = nil, stats.Estimate{}, "needs duration ≥ 57h, so that a whole day lies after the change"
-		s.Budget.Curve, s.Budget.WeekAlarm = s.Budget.Curve[:1], false
+		s.Budget.Curve, s.Budget.WeekAlarm, s.Budget.Spent = s.Budget.Curve[:21], false, est(.0004, .0001, reps)
 	}
 	return r
 }
@@ -106,8 +106,15 @@ func oneReplication() *sim.Result {
 					one(e)
 				}
 			}
+			for k := range c.ByLength {
+				if b := &c.ByLength[k]; b.N > 0 {
+					one(&b.P50)
+					one(&b.P99)
+				}
+			}
 		}
 	}
+	r.SLOs[0].Spent, r.SLOs[0].Budget = .6, burnDown(.6, .1166, 142_560)
 	for i := range r.SLOs {
 		s := &r.SLOs[i]
 		one(&s.Attained)
@@ -147,7 +154,8 @@ func neverAnswered() *sim.Result {
 	return r
 }
 
-// gaps has windows without data, and a cohort that has none at all.
+// gaps has windows and a range of prompt lengths without data, an interval below
+// 0, and a cohort without any data.
 func gaps() *sim.Result {
 	r := promptGrowth()
 	for i := range r.Series.Classes {
@@ -159,6 +167,9 @@ func gaps() *sim.Result {
 			}
 		})
 	}
+	bands := r.Phases[2].Classes[0].ByLength
+	bands[5].N, bands[5].P50.R, bands[5].P99.R = 0, 0, 0
+	bands[8].P99.Lo = -1
 	none := sim.ClassSeries{Class: "chat", Cohort: "nobody"}
 	eachSeries(&none, func(v *[]float64) { *v = make([]float64, 720); fill64(*v, math.NaN()) })
 	r.Series.Classes = append(r.Series.Classes, none)
@@ -175,6 +186,13 @@ func fill64(v []float64, x float64) {
 func eachSeries(c *sim.ClassSeries, f func(*[]float64)) {
 	for _, v := range []*[]float64{&c.Arrivals, &c.Completions, &c.Bad, &c.TTFTP50, &c.TTFTP99, &c.TTFTP99Lo, &c.TTFTP99Hi, &c.TPOTP50, &c.TPOTP99,
 		&c.Network, &c.Queue, &c.Prefill, &c.Publish, &c.PromptP50, &c.PromptP90, &c.PromptP99} {
+		f(v)
+	}
+}
+
+// eachPoolSeries calls f for every series of numbers of a pool.
+func eachPoolSeries(p *sim.PoolSeries, f func(*[]float64)) {
+	for _, v := range []*[]float64{&p.Running, &p.Waiting, &p.KVUse, &p.KVMax, &p.Preempt, &p.ClockMHz, &p.PowerW, &p.TempC, &p.TempMaxC, &p.Busy} {
 		f(v)
 	}
 }

@@ -137,8 +137,8 @@ func promptGrowthPhases() []sim.Phase {
 		tpot := dist(n, .021, .0196, .027, .031, .041, .02)
 		e2e := dist(n, 6.2, 4.9, 11.8, 15.4, 27.3, .02)
 		return sim.ClassPhase{Class: "chat", Cohort: cohort, N: n, TTFT: ttft, Answered: ttft, TPOT: tpot, E2E: e2e, Stages: s,
-			Outcomes: sim.Outcomes{OK: n - bad, Rejected: bad},
-			Prompt:   dist(n, prompt, prompt*.77, prompt*2.1, prompt*2.6, prompt*4, .01), Output: dist(n, 256, 198, 512, 660, 1024, .01)}
+			Outcomes: sim.Outcomes{OK: n - bad, Rejected: bad}, ByLength: lengthBands(n-bad, cohort, s.Queue.V),
+			Prompt: dist(n, prompt, prompt*.77, prompt*2.1, prompt*2.6, prompt*4, .01), Output: dist(n, 256, 198, 512, 660, 1024, .01)}
 	}
 	phases := []sim.Phase{
 		{Name: "before", From: 0, To: clock.Time(launch)},
@@ -155,6 +155,29 @@ func promptGrowthPhases() []sim.Phase {
 		}
 	}
 	return phases
+}
+
+// lengthBands spreads n answered requests over the ranges of prompt lengths; the
+// long ones take their prefill, and all of them the queue.
+func lengthBands(n int64, cohort string, queue float64) []sim.LengthBand {
+	long := map[string]float64{"all": .3 * min(1, queue/.3), "feature": 1}[cohort]
+	var out []sim.LengthBand
+	for k, share := range mix(long) {
+		b := sim.LengthBand{UpTo: math.Inf(1), N: int64(share * float64(n))}
+		tokens := 2 * sim.PromptEdges[len(sim.PromptEdges)-1]
+		if k < len(sim.PromptEdges) {
+			b.UpTo, tokens = sim.PromptEdges[k], sim.PromptEdges[k]
+		}
+		if b.N > 0 {
+			p50, p99 := .02+tokens*4e-5+.2*queue, .1+tokens*5e-5+7*queue
+			b.P50, b.P99 = est(p50, p50*.01, b.N), est(p99, p99*(.01+8/math.Sqrt(float64(b.N))), b.N)
+		} else {
+			b.P50 = stats.Estimate{V: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
+			b.P99 = b.P50
+		}
+		out = append(out, b)
+	}
+	return out
 }
 
 func mainPool() sim.PoolResult {
@@ -249,7 +272,7 @@ func promptGrowthSLOs(e sim.Experiment) []sim.SLO {
 		Blame: []sim.Blame{{Cohort: "feature", Stage: "prefill", Share: .44, Count: 202_363}, {Cohort: "existing", Stage: "queue", Share: .36, Count: 165_569},
 			{Cohort: "feature", Stage: "queue", Share: .15, Count: 68_987}, {Cohort: "existing", Stage: "prefill", Share: .0495, Count: 22_784}, {Cohort: "feature", Stage: "", Share: .0005, Count: 212}},
 		BlameText: "59 % of the misses are the new long prompts; 41 % are existing prompts, most of which waited behind them.",
-		Budget:    burnDown(.1166, 142_560),
+		Budget:    burnDown(0, .1166, 142_560),
 		Alerts: []sim.Alert{
 			{Name: "page 14.4x 1h/5m", Severity: "page", Fired: at(33.2), Resolved: at(34.9)}, {Name: "page 6x 6h/30m", Severity: "page", Fired: at(33.9), Resolved: clock.Never},
 			{Name: "ticket 3x 1d/2h", Severity: "ticket", Fired: at(36.4), Resolved: clock.Never}, {Name: "ticket 1x 3d/6h", Severity: "ticket", Fired: at(36.4), Resolved: clock.Never}},
@@ -261,7 +284,7 @@ func promptGrowthSLOs(e sim.Experiment) []sim.SLO {
 	existing.Blame = chat.Blame[1:2]
 	existing.BlameText = "100 % of the misses are existing prompts, most of which waited in the queue."
 	existing.Phases = []sim.SLOPhase{chat.Phases[0], {Good: 83_000, Bad: 3400, BadShare: est(.039, .003, 86_400)}, {Good: 2_518_800, Bad: 185_250, BadShare: est(.0685, .0016, 2_704_051)}}
-	existing.Budget, existing.Alerts = burnDown(.0685, 106_900), chat.Alerts[1:]
+	existing.Budget, existing.Alerts = burnDown(0, .0685, 106_900), chat.Alerts[1:]
 	for i := range 73 {
 		burn := .004
 		if i > 33 {
@@ -275,16 +298,17 @@ func promptGrowthSLOs(e sim.Experiment) []sim.SLO {
 
 func at(h float64) clock.Time { return clock.Time(h * 3600e9) }
 
-// burnDown spends bad of each hour's requests from the launch on.
-func burnDown(bad, total float64) sim.Budget {
+// burnDown spends bad of each hour's requests from the launch on, after a share
+// that is gone before the run.
+func burnDown(before, bad, total float64) sim.Budget {
 	b := sim.Budget{Total: total, WindowN: total * 100, AllowedMinutes: 432, BadMinutes: est(2331, 6, reps), WeekAlarm: true}
 	marks := []sim.Mark{{Percent: 50}, {Percent: 80}, {Percent: 100}}
-	spent := 0.0
+	spent := before
 	for h := 0; h <= 30*24; h++ {
 		t := at(float64(h))
 		b.Curve = append(b.Curve, sim.BudgetPoint{T: t, Spent: spent, Lo: spent * .97, Hi: spent * 1.03, Projected: h > 72})
 		if h == 72 {
-			b.Spent = est(spent, spent*.03, reps)
+			b.Spent = est(spent-before, (spent-before)*.03, reps)
 		}
 		for i := range marks {
 			if m := &marks[i]; !m.Reached && spent*100 >= m.Percent {

@@ -90,7 +90,7 @@ func (s *story) markdownSLOs(line func(string, ...any)) {
 	for i := range s.r.SLOs {
 		o := &s.r.SLOs[i]
 		line("| %s | %s | %s | %s | %s | %s |", markdown(o.Name), o.Status, attained(o.Attained), target(o.Target),
-			inPercent.full(o.Budget.Spent), markdown(s.exhaustion(&o.Budget, o.Window)))
+			inPercent.full(gone(o)), markdown(s.exhaustion(&o.Budget, o.Window)))
 	}
 }
 

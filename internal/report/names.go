@@ -48,16 +48,15 @@ func unbroken(s string) string {
 }
 
 // sentence begins text with a capital and ends it with a full stop.
-func sentence(text string) string {
-	text = clean(text)
-	if text == "" {
-		return ""
+func sentence(text string) string { return capital(ended(text)) }
+
+// ended puts one full stop at the end of a text that has no other end; "" stays.
+func ended(text string) string {
+	text = strings.TrimRight(clean(text), ". ")
+	if end, _ := utf8.DecodeLastRuneInString(text); text == "" || strings.ContainsRune("!?…", end) {
+		return text
 	}
-	text = capital(text)
-	if !strings.ContainsAny(text[len(text)-1:], ".!?") {
-		text += "."
-	}
-	return text
+	return text + "."
 }
 
 // capital puts a capital at the start of a text that begins with an ASCII letter.

@@ -32,21 +32,18 @@ const (
 	plotLeft   = 50
 	labelGap   = 14 // pixels between the centres of direct labels
 	zoomHeight = 44
+	nameHeight = 18 // of the name of an axis of buckets
 )
 
 // option builds the chart's ECharts option. What go-echarts cannot say, or says
 // wrongly, is patched into the map afterwards.
 func (c *chart) option(start clock.Duration) (map[string]any, error) {
 	l := charts.NewLine()
-	bottom := plotBottom
-	if c.Zoom {
-		bottom += zoomHeight
-	}
 	l.SetGlobalOptions(
 		charts.WithAnimation(false),
-		charts.WithGridOpts(opts.Grid{Left: strconv.Itoa(plotLeft), Right: strconv.Itoa(max(16, c.labels)), Top: strconv.Itoa(plotTop), Bottom: strconv.Itoa(bottom)}),
+		charts.WithGridOpts(opts.Grid{Left: strconv.Itoa(plotLeft), Right: strconv.Itoa(max(16, c.labels)), Top: strconv.Itoa(plotTop), Bottom: strconv.Itoa(c.bottom())}),
 		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "axis", Formatter: formatTip}),
-		charts.WithXAxisOpts(c.timeAxis(start)),
+		charts.WithXAxisOpts(c.xAxis(start)),
 		charts.WithYAxisOpts(c.leftAxis()),
 	)
 	if c.second != nil {
@@ -65,18 +62,36 @@ func (c *chart) option(start clock.Duration) (map[string]any, error) {
 	return c.patch(l.JSON())
 }
 
-func (c *chart) timeAxis(start clock.Duration) opts.XAxis {
-	format := formatTime
-	if c.days {
-		format = formatDay
+// bottom is the height below a plot, in pixels.
+func (c *chart) bottom() int {
+	height := plotBottom
+	if c.Zoom {
+		height += zoomHeight
 	}
-	return opts.XAxis{
-		Type: "time", Min: axisMs(c.from, start), Max: axisMs(c.to, start),
-		AxisLabel: &opts.AxisLabel{Formatter: types.FuncStr(format), HideOverlap: opts.Bool(true), Color: "--muted", FontSize: 11},
+	if c.below != "" {
+		height += nameHeight
+	}
+	return height
+}
+
+// xAxis is a time axis, or an axis of buckets.
+func (c *chart) xAxis(start clock.Duration) opts.XAxis {
+	axis := opts.XAxis{
+		AxisLabel: &opts.AxisLabel{HideOverlap: opts.Bool(true), Color: "--muted", FontSize: 11},
 		AxisLine:  &opts.AxisLine{LineStyle: &opts.LineStyle{Color: "--axis"}},
 		AxisTick:  &opts.AxisTick{LineStyle: &opts.LineStyle{Color: "--axis"}},
 		SplitLine: &opts.SplitLine{Show: opts.Bool(false)},
 	}
+	if c.buckets != nil {
+		axis.Type, axis.Name, axis.NameLocation, axis.NameGap = "category", c.below, "middle", plotBottom
+		return axis
+	}
+	axis.Type, axis.Min, axis.Max = "time", axisMs(c.from, start), axisMs(c.to, start)
+	axis.AxisLabel.Formatter = formatTime
+	if c.days {
+		axis.AxisLabel.Formatter = formatDay
+	}
+	return axis
 }
 
 func (c *chart) leftAxis() opts.YAxis {
@@ -131,6 +146,12 @@ func (c *chart) series(i int) charts.SingleSeries {
 	if l.right {
 		out.YAxisIndex = 1
 	}
+	if l.points != noPoints {
+		out.ShowSymbol, out.Symbol, out.SymbolSize = opts.Bool(true), "circle", 6
+	}
+	if l.points == hollow {
+		out.ItemStyle = &opts.ItemStyle{Color: "--bg", BorderColor: l.colour, BorderWidth: 1.5}
+	}
 	if l.fill > 0 {
 		out.AreaStyle = &opts.AreaStyle{Color: l.colour, Opacity: opts.Float(l.fill)}
 	}
@@ -153,19 +174,22 @@ func (c *chart) annotated() int {
 // items write "YAxis".
 func (c *chart) annotate(s *charts.SingleSeries, start clock.Duration) {
 	var lines, areas, points []any
+	position := "insideStartTop"
+	if c.lowered {
+		position = "insideStartBottom"
+	}
 	for _, v := range c.levels {
 		lines = append(lines, map[string]any{
 			"yAxis": v.value, "name": v.name,
 			"lineStyle": map[string]any{"color": v.colour, "type": "dashed", "width": 1.5},
-			"label":     map[string]any{"formatter": "{b}", "position": "insideStartTop", "color": v.colour, "fontWeight": "bold", "fontSize": 12},
+			"label":     map[string]any{"formatter": "{b}", "position": position, "color": v.colour, "fontWeight": "bold", "fontSize": 12},
 		})
 	}
 	for _, m := range c.moments {
-		position := "end"
 		lines = append(lines, map[string]any{
 			"xAxis": axisMs(m.t, start), "name": m.name,
 			"lineStyle": map[string]any{"color": "--ink", "type": "solid", "width": 1},
-			"label":     map[string]any{"formatter": "{b}", "position": position, "color": "--ink", "fontSize": 12},
+			"label":     map[string]any{"formatter": "{b}", "position": "end", "color": "--ink", "fontSize": 12},
 		})
 	}
 	for _, b := range c.bands {
@@ -193,7 +217,7 @@ func (c *chart) annotate(s *charts.SingleSeries, start clock.Duration) {
 }
 
 // patch completes what go-echarts leaves out: end labels, ticks of a log axis,
-// UTC, silent marks, and a zoom slider in the page's own look.
+// names of buckets, UTC, silent marks, and a zoom slider in the page's own look.
 func (c *chart) patch(option map[string]any) (map[string]any, error) {
 	data, err := json.Marshal(option)
 	if err != nil {
@@ -229,11 +253,25 @@ func (c *chart) patch(option map[string]any) (map[string]any, error) {
 		left["axisLabel"].(map[string]any)["customValues"] = ticks
 		left["axisTick"] = map[string]any{"customValues": ticks, "show": false}
 	}
+	c.patchBuckets(m["xAxis"].([]any)[0].(map[string]any))
 	if c.second != nil {
 		axes[1].(map[string]any)["axisTick"] = map[string]any{"show": false}
 	}
 	c.patchZoom(m)
 	return m, nil
+}
+
+// patchBuckets names the buckets of an axis that is not time.
+func (c *chart) patchBuckets(axis map[string]any) {
+	if c.buckets == nil {
+		return
+	}
+	var labels []string
+	for _, b := range c.buckets {
+		labels = append(labels, b.Label)
+	}
+	axis["data"] = labels
+	axis["nameTextStyle"] = map[string]any{"color": "--muted", "fontSize": 11}
 }
 
 func (c *chart) patchSeries(s map[string]any, l line, offset float64) {
@@ -279,10 +317,7 @@ func (c *chart) labelOffsets() map[int]float64 {
 
 // pixel is the height of a value of the left axis, in pixels from the plot's top.
 func (c *chart) pixel(v float64) float64 {
-	height := float64(c.Height - plotTop - plotBottom)
-	if c.Zoom {
-		height -= zoomHeight
-	}
+	height := float64(c.Height - plotTop - c.bottom())
 	lo, hi := c.min, c.top()
 	if c.log {
 		lo, hi = c.logRange()

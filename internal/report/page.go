@@ -141,6 +141,7 @@ func (s *story) figures(d *pageData) error {
 	if len(s.r.Series.T) > 0 {
 		d.Load = draw.many(s.arrivalChart(), s.mixChart(), s.lengthChart())
 	}
+	d.Load = append(d.Load, draw.many(s.promptChart())...)
 	for i := range s.r.SLOs {
 		d.SLOs[i].BurnDown = draw.one(s.burnDownChart(i))
 		d.BurnDowns = d.BurnDowns || d.SLOs[i].BurnDown != nil

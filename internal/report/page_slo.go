@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"slosim/sim"
 	"slosim/sim/clock"
@@ -31,8 +30,9 @@ type sloCard struct {
 // budgetBar is a budget as a horizontal bar; all lengths are percent of its
 // width.
 type budgetBar struct {
-	Spent     float64
-	Projected float64 // beyond Spent
+	Before    float64 // the run
+	Spent     float64 // in the run, beyond Before
+	Projected float64 // beyond both
 	Over      bool    // the projection passes the bar's end
 	Marks     []barMark
 }
@@ -56,7 +56,11 @@ func (s *story) sloCard(o *sim.SLO) sloCard {
 		Bar:    s.budgetBar(o), Alerts: s.alertTable(o),
 	}
 	if b.Spent.R > 0 {
-		c.Spent = inPercent.full(b.Spent) + " of the budget is spent within the run."
+		c.Spent = inPercent.full(b.Spent) + " of the budget is spent within the run"
+		if o.Spent > 0 {
+			c.Spent += ", " + share(o.Spent) + " before it"
+		}
+		c.Spent += "."
 	}
 	if m := mark(b, 100); m == nil || !m.Reached {
 		c.Outlook = s.exhaustion(b, o.Window)
@@ -95,10 +99,10 @@ func (s *story) budgetBar(o *sim.SLO) *budgetBar {
 		return nil
 	}
 	length := func(v float64) float64 { return math.Round(1000*max(0, min(v, barMost))/barMost) / 10 }
-	spent := o.Spent + b.Spent.V
-	bar := &budgetBar{Spent: length(spent)}
+	beyond := func(v, start float64) float64 { return max(0, math.Round(10*(length(v)-length(start)))/10) }
+	bar := &budgetBar{Before: length(o.Spent), Spent: beyond(gone(o).V, o.Spent)}
 	if b.Projected.R > 0 {
-		bar.Projected = max(0, math.Round(10*(length(b.Projected.V)-bar.Spent))/10)
+		bar.Projected = beyond(b.Projected.V, gone(o).V)
 		bar.Over = b.Projected.V > barMost
 	}
 	for _, percent := range []float64{50, 80, 100} {
@@ -108,6 +112,9 @@ func (s *story) budgetBar(o *sim.SLO) *budgetBar {
 			if !k.InSpan {
 				m.When += ", projected"
 			}
+		}
+		if goneBefore(o, percent) {
+			m.When = "before the run"
 		}
 		bar.Marks = append(bar.Marks, m)
 	}
@@ -149,7 +156,7 @@ type finding struct{ Title, Evidence, Share string }
 func (s *story) why() whyView {
 	var v whyView
 	for _, f := range s.r.Findings {
-		out := finding{Title: strings.TrimRight(clean(f.Title), "."), Evidence: sentence(f.Evidence)}
+		out := finding{Title: ended(f.Title), Evidence: sentence(f.Evidence)}
 		if f.Share > 0 {
 			out.Share = share(f.Share)
 		}

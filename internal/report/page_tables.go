@@ -192,7 +192,7 @@ func (s *story) poolTable() *tableView {
 		}
 		t.Rows = append(t.Rows, []cell{
 			{Text: clean(p.Name), Sub: plural(p.GPUs, "GPU"), Strong: true}, num(count(p.Replicas)),
-			{Text: share(p.PeakLoad), Sub: loadNote(p), Num: true}, {Text: inPercent.value(p.Busy), Sub: inPercent.interval(p.Busy), Num: true},
+			{Text: peakLoad(p), Sub: loadNote(p), Num: true}, {Text: inPercent.value(p.Busy), Sub: inPercent.interval(p.Busy), Num: true},
 			{Text: share(p.KVPeak), Sub: "of " + count(p.KVBlocks) + " blocks", Num: true}, plainUnit("", p.Preemptions),
 			{Text: scale{1, " MHz"}.value(p.ClockMHz), Sub: minimum, Num: true}, num(degrees(p.TempMaxC)), plainUnit(" W", p.PowerW),
 			num(kilowattHours(p.EnergyKWh)), num(number(p.GPUHours, 0)), num(perMonth(p)),
@@ -217,6 +217,15 @@ func perMonth(p *sim.PoolResult) string {
 	return usd(p.USDPerMonth)
 }
 
+// peakLoad is the highest load of the last phase, where the pool's traffic has a
+// closed form to tell it.
+func peakLoad(p *sim.PoolResult) string {
+	if p.PeakLoad == 0 {
+		return none
+	}
+	return share(p.PeakLoad)
+}
+
 // loadNote writes the peak load of each phase: "before 22 %, after 83 %".
 func loadNote(p *sim.PoolResult) string {
 	var parts []string
@@ -224,7 +233,7 @@ func loadNote(p *sim.PoolResult) string {
 		return ""
 	}
 	for _, l := range p.Load {
-		if q := l.PeakRate / l.Saturation; !math.IsNaN(q) && !math.IsInf(q, 0) {
+		if q := l.PeakRate / l.Saturation; q > 0 && !math.IsInf(q, 0) {
 			parts = append(parts, fmt.Sprintf("%s %s", short(l.Phase, 20), share(q)))
 		}
 	}

@@ -58,9 +58,7 @@ func small() fixture {
 		}
 	}
 	p := &r.Series.Pools[0]
-	for _, v := range []*[]float64{&p.Running, &p.Waiting, &p.KVUse, &p.KVMax, &p.Preempt, &p.ClockMHz, &p.PowerW, &p.TempC, &p.TempMaxC, &p.Busy} {
-		*v = (*v)[318:321]
-	}
+	eachPoolSeries(p, func(v *[]float64) { *v = (*v)[318:321] })
 	p.Split = p.Split[318:321]
 	return f
 }

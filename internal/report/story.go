@@ -246,15 +246,26 @@ func list(names []string) string {
 	return out
 }
 
+// gone is the share of an objective's budget that is spent at the span's end:
+// before it, and within it.
+func gone(o *sim.SLO) stats.Estimate {
+	e := o.Budget.Spent
+	e.V, e.Lo, e.Hi = o.Spent+e.V, o.Spent+e.Lo, o.Spent+e.Hi
+	return e
+}
+
 // left is the share of an objective's budget that remains at the span's end.
 func left(o *sim.SLO) (v stats.Estimate, ok bool) {
-	spent := o.Budget.Spent
-	if spent.R == 0 || math.IsNaN(spent.V) {
+	e := gone(o)
+	if e.R == 0 || math.IsNaN(e.V) {
 		return stats.Estimate{}, false
 	}
-	rest := 1 - o.Spent
-	return stats.Estimate{V: rest - spent.V, Lo: rest - spent.Hi, Hi: rest - spent.Lo, N: spent.N, R: spent.R, Thin: spent.Thin}, true
+	e.V, e.Lo, e.Hi = 1-e.V, 1-e.Hi, 1-e.Lo
+	return e, true
 }
+
+// goneBefore reports a mark of the budget that was passed before t = 0.
+func goneBefore(o *sim.SLO, percent float64) bool { return 100*o.Spent >= percent }
 
 // mark returns the moment at which percent of the budget is gone.
 func mark(b *sim.Budget, percent float64) *sim.Mark {

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"math"
+
 	"slosim/sim"
 	"slosim/sim/clock"
 	"slosim/sim/slo"
@@ -21,11 +23,21 @@ type summaryClass struct {
 	Outcomes     summaryOutcomes     `json:"outcomes"`
 	TTFT         summaryDistribution `json:"ttft_s"`
 	Answered     summaryDistribution `json:"ttft_answered_s"` // of the answered requests only
+	TTFTByPrompt []summaryBand       `json:"ttft_by_prompt"`  // of the answered requests, by prompt length
 	TPOT         summaryDistribution `json:"tpot_s"`
 	E2E          summaryDistribution `json:"e2e_s"`
 	Stages       summaryStages       `json:"stages_s"`
 	PromptTokens summaryDistribution `json:"prompt_tokens"`
 	OutputTokens summaryDistribution `json:"output_tokens"`
+}
+
+// summaryBand is TTFT of one range of prompt lengths: over the last one's edge up
+// to UpTo, which is null for the last.
+type summaryBand struct {
+	UpTo amount    `json:"up_to_tokens"`
+	N    int64     `json:"n"`
+	P50  *estimate `json:"p50_s"` // null = no request
+	P99  *estimate `json:"p99_s"`
 }
 
 type summaryOutcomes struct {
@@ -172,9 +184,13 @@ func (s *story) summaryPhase(p *sim.Phase) summaryPhase {
 	for i := range p.Classes {
 		c := &p.Classes[i]
 		times := func(d *sim.Distribution) summaryDistribution { return toDistribution(d, s.r.End) }
+		bands := []summaryBand{}
+		for _, b := range c.ByLength {
+			bands = append(bands, summaryBand{amount(b.UpTo), b.N, toEstimate(b.P50, 0), toEstimate(b.P99, 0)})
+		}
 		out.Classes = append(out.Classes, summaryClass{
 			Class: c.Class, Cohort: c.Cohort, N: c.N, Outcomes: summaryOutcomes(c.Outcomes),
-			TTFT: times(&c.TTFT), Answered: times(&c.Answered), TPOT: times(&c.TPOT), E2E: times(&c.E2E),
+			TTFT: times(&c.TTFT), Answered: times(&c.Answered), TTFTByPrompt: bands, TPOT: times(&c.TPOT), E2E: times(&c.E2E),
 			Stages: summaryStages{toEstimate(c.Stages.Network, 0), toEstimate(c.Stages.Queue, 0), toEstimate(c.Stages.Prefill, 0),
 				toEstimate(c.Stages.Decode, 0), toEstimate(c.Stages.Publish, 0)},
 			PromptTokens: toDistribution(&c.Prompt, 0), OutputTokens: toDistribution(&c.Output, 0),
@@ -230,9 +246,20 @@ func (s *story) summaryBudget(o *sim.SLO) summaryBudget {
 		if m.Reached {
 			mark.TS, mark.Lo, mark.Hi, mark.When = toAmount(m.At), toAmount(m.Lo), toAmount(m.Hi), s.when(m.At)
 		}
+		if goneBefore(o, m.Percent) {
+			mark.When = "before the run"
+		}
 		out.Marks = append(out.Marks, mark)
 	}
 	return out
+}
+
+// unknownIfZero is a load, which is null where the traffic has no closed form.
+func unknownIfZero(v float64) amount {
+	if v == 0 {
+		return amount(math.NaN())
+	}
+	return amount(v)
 }
 
 func toAmount(t clock.Time) *amount {
@@ -244,14 +271,14 @@ func toPool(p *sim.PoolResult) summaryPool {
 	out := summaryPool{
 		Name: p.Name, Replicas: p.Replicas, GPUs: p.GPUs, KVBlocks: p.KVBlocks, KVTokens: p.KVTokens, KVPeak: amount(p.KVPeak),
 		Preemptions: toEstimate(p.Preemptions, 0), LostTokens: toEstimate(p.LostTokens, 0), Busy: toEstimate(p.Busy, 0),
-		Load: []summaryLoad{}, SaturationPerS: amount(p.SaturationRate), PeakLoad: amount(p.PeakLoad),
+		Load: []summaryLoad{}, SaturationPerS: unknownIfZero(p.SaturationRate), PeakLoad: unknownIfZero(p.PeakLoad),
 		ClockMHz: toEstimate(p.ClockMHz, 0), ClockMinMHz: amount(p.ClockMinMHz), PowerW: toEstimate(p.PowerW, 0),
 		TempC: toEstimate(p.TempC, 0), TempMaxC: amount(p.TempMaxC), GPUHours: amount(p.GPUHours),
 		USD: amount(p.USD), USDPerMonth: amount(p.USDPerMonth), EnergyKWh: amount(p.EnergyKWh),
 		StepShares: stepShares{amount(p.Split.Gemm), amount(p.Split.Attn), amount(p.Split.Comm), amount(p.Split.Small), amount(p.Split.Head), amount(p.Split.Host)},
 	}
 	for _, l := range p.Load {
-		out.Load = append(out.Load, summaryLoad{l.Phase, amount(l.MeanRate), amount(l.PeakRate), amount(l.Saturation), amount(l.PeakRate / l.Saturation)})
+		out.Load = append(out.Load, summaryLoad{l.Phase, unknownIfZero(l.MeanRate), unknownIfZero(l.PeakRate), unknownIfZero(l.Saturation), unknownIfZero(l.PeakRate / l.Saturation)})
 	}
 	return out
 }

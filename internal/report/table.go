@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 )
 
 // textTable is a table for a terminal. When it is too wide, whole columns are
@@ -111,12 +112,15 @@ func (t *textTable) writeRow(w io.Writer, row int, shown, widths []int, paint fu
 }
 
 // wrap breaks text at spaces into lines of at most n cells, and words that are
-// longer than a line wherever they reach its end.
+// longer than a line wherever they reach its end. Numbers stay with their units.
 func wrap(text string, n int) []string {
 	n = max(8, n)
 	var lines []string
 	current := ""
-	for _, word := range strings.Fields(text) {
+	const bound = '\u00a0'
+	breaks := func(r rune) bool { return unicode.IsSpace(r) && r != bound }
+	for _, word := range strings.FieldsFunc(unbroken(text), breaks) {
+		word = strings.ReplaceAll(word, string(bound), " ")
 		for width(word) > n {
 			if current != "" {
 				lines = append(lines, current)

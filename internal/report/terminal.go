@@ -143,7 +143,7 @@ func (t *terminal) objectives() {
 		if o.IdleFloor.R > 0 {
 			floor = share(o.IdleFloor.V)
 		}
-		table.add(clean(o.Name), string(o.Status), attained(o.Attained), target(o.Target), inPercent.full(o.Budget.Spent),
+		table.add(clean(o.Name), string(o.Status), attained(o.Attained), target(o.Target), inPercent.full(gone(o)),
 			t.markCell(o, 50), t.markCell(o, 80), t.markCell(o, 100), floor, count(len(o.Alerts)))
 	}
 	table.write(t.w, t.width, t.paintStatus(func(i int) sim.Status { return t.r.SLOs[i].Status }, 1))
@@ -166,6 +166,8 @@ func (t *terminal) paintStatus(status func(row int) sim.Status, column int) func
 func (t *terminal) markCell(o *sim.SLO, percent float64) string {
 	m := mark(&o.Budget, percent)
 	switch {
+	case goneBefore(o, percent):
+		return "before the run"
 	case m != nil && m.Reached:
 		return m.At.DayHour(t.r.Experiment.Start)
 	case o.Budget.Needs != "":
@@ -226,7 +228,7 @@ func (t *terminal) pools() {
 		{"preemptions", false, 4}, {"SM clock", false, 5}, {"hottest", false, 6}, {"W/GPU", false, 7}, {"per month", false, 2}}}
 	for i := range t.r.Pools {
 		p := &t.r.Pools[i]
-		table.add(clean(p.Name), count(p.Replicas), share(p.PeakLoad), inPercent.value(p.Busy), share(p.KVPeak), scale{1, ""}.value(p.Preemptions),
+		table.add(clean(p.Name), count(p.Replicas), peakLoad(p), inPercent.value(p.Busy), share(p.KVPeak), scale{1, ""}.value(p.Preemptions),
 			scale{1, " MHz"}.value(p.ClockMHz), degrees(p.TempMaxC), scale{1, " W"}.value(p.PowerW), perMonth(p))
 	}
 	table.write(t.w, t.width, t.paintStatus(nil, -1))
@@ -247,7 +249,7 @@ func (t *terminal) why() {
 	t.paragraph("  ", "", sentence(t.focus.BlameText))
 	t.paragraph("  ", "", idleFloor(t.focus))
 	for _, f := range t.r.Findings {
-		t.paragraph("  - ", "", strings.TrimRight(clean(f.Title), ".")+". "+sentence(f.Evidence))
+		t.paragraph("  - ", "", ended(f.Title)+" "+sentence(f.Evidence))
 	}
 }
 

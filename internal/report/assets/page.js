@@ -4,7 +4,7 @@
   "use strict";
 
   var root = document.documentElement;
-  var charts = []; // {block, element, instance}
+  var charts = []; // {block, element, instance, width, height}
 
   // --- numbers and times ---------------------------------------------------
 
@@ -12,9 +12,12 @@
     var a = Math.abs(v);
     return a >= 100 || a === 0 ? 0 : a >= 10 ? 1 : a >= 1 ? 2 : a >= 0.1 ? 3 : 4;
   }
+  var formats = []; // by digits after the point: a formatter is dear to make
   function number(v) {
-    if (v === null || v === undefined || isNaN(v)) return "–";
-    return v.toLocaleString("en-US", { maximumFractionDigits: digits(v) });
+    if (isNaN(v)) return "–";
+    var n = digits(v);
+    if (!formats[n]) formats[n] = new Intl.NumberFormat("en-US", { maximumFractionDigits: n });
+    return formats[n].format(v);
   }
   var weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
   function two(n) { return (n < 10 ? "0" : "") + n; }
@@ -31,19 +34,29 @@
 
   // --- data ----------------------------------------------------------------
 
+  // times are the rows' instants, or their numbers where the rows have names.
   function times(block) {
     if (block.t) return block.t;
     var t = [];
+    if (block.names) return block.names.map(function (name, i) { return i; });
     for (var i = 0; i < block.n; i++) t.push(block.t0 + i * (block.dt || 0));
     return t;
   }
+  // Columns are typed arrays, which ECharts copies as a whole; NaN stands for none.
+  function column(values) {
+    return Float64Array.from(values, function (v) { return v === null ? NaN : v; });
+  }
   function dataset(block) {
-    var source = { t: block.times }, dimensions = [{ name: "t", type: "time" }];
+    var source = { t: block.times }, dimensions = [{ name: "t", type: block.names ? "ordinal" : "time" }];
     block.columns.forEach(function (c, i) {
       source["c" + i] = c.values;
       dimensions.push({ name: "c" + i, type: "number" });
     });
     return { source: source, dimensions: dimensions };
+  }
+  // rowName is what a row is about: a moment, or what its name says.
+  function rowName(block, i) {
+    return block.names ? block.below + ": " + block.names[i] : moment(block.times[i], block);
   }
   // row is the last row that begins at or before ms.
   function row(block, ms) {
@@ -70,23 +83,23 @@
         var d = new Date(ms);
         return d.getUTCHours() || d.getUTCMinutes() ? clockTime(ms) : "day " + dayOf(ms, block);
       },
-      "@tip": function (params) { return tip(block, params[0].axisValue); }
+      "@tip": function (params) { return tip(block, block.names ? params[0].dataIndex : row(block, params[0].axisValue)); }
     };
   }
 
-  // resolve copies an option and replaces its tokens: colours by their value in
-  // the current theme, formatters by functions.
-  function resolve(value, key, style, format) {
-    if (Array.isArray(value)) return value.map(function (v) { return resolve(v, key, style, format); });
+  // resolve copies an option and replaces its tokens: colours by references to
+  // the page's own, which follow the theme by themselves, formatters by functions.
+  function resolve(value, key, font, format) {
+    if (Array.isArray(value)) return value.map(function (v) { return resolve(v, key, font, format); });
     if (value && typeof value === "object") {
       var out = {};
-      Object.keys(value).forEach(function (k) { out[k] = resolve(value[k], k, style, format); });
+      Object.keys(value).forEach(function (k) { out[k] = resolve(value[k], k, font, format); });
       return out;
     }
     if (typeof value !== "string") return value;
-    if (colourKeys[key] && value.indexOf("--") === 0) return style.getPropertyValue(value).trim();
+    if (colourKeys[key] && value.indexOf("--") === 0) return "var(" + value + ")";
     if (key === "formatter" && format[value]) return format[value];
-    if (key === "fontFamily" && value === "inherit") return getComputedStyle(document.body).fontFamily;
+    if (key === "fontFamily" && value === "inherit") return font;
     return value;
   }
 
@@ -97,11 +110,12 @@
     .concat([1, 2, 3, 4, 6, 12].map(function (h) { return h * hourMs; }))
     .concat([1, 2, 5, 7, 10, 30, 100, 365].map(function (d) { return d * dayMs; }));
 
-  // ticks are the labels of the time axis between two instants: whole steps from
-  // the midnight before the experiment, as many as there is room for.
-  function ticks(block, from, to) {
-    var grid = block.option.grid[0];
-    var room = document.getElementById(block.id).clientWidth - Number(grid.left) - Number(grid.right);
+  // ticks are the labels of the time axis over what it shows: whole steps from the
+  // midnight before the experiment, as many as there is room for.
+  function ticks(c) {
+    var block = c.block, grid = block.option.grid[0], axis = block.option.xAxis[0];
+    var from = block.shown ? block.shown[0] : axis.min, to = block.shown ? block.shown[1] : axis.max;
+    var room = c.width - Number(grid.left) - Number(grid.right);
     var most = Math.max(2, Math.floor(room / pixelsPerLabel)), step = steps[steps.length - 1];
     for (var i = 0; i < steps.length; i++) {
       if ((to - from) / steps[i] <= most) { step = steps[i]; break; }
@@ -110,27 +124,27 @@
     for (var t = origin + Math.ceil((from - origin) / step) * step; t <= to; t += step) out.push(t);
     return out;
   }
-  function setTicks(axis, values) {
-    axis.axisLabel.customValues = values;
-    axis.axisTick.customValues = values;
-  }
 
-  function option(block) {
-    var style = getComputedStyle(root);
-    var o = resolve(block.option, "", style, formatters(block));
-    o.dataset = dataset(block);
-    setTicks(o.xAxis[0], ticks(block, block.shown ? block.shown[0] : o.xAxis[0].min, block.shown ? block.shown[1] : o.xAxis[0].max));
-    if (block.shown && o.dataZoom) {
-      o.dataZoom[0].startValue = block.shown[0];
-      o.dataZoom[0].endValue = block.shown[1];
+  // option is all of a chart; fitted is the part that depends on its size and on
+  // whether it is on paper, where a slider is of no use.
+  function option(c, font) {
+    var o = resolve(c.block.option, "", font, formatters(c.block));
+    o.dataset = dataset(c.block);
+    o.tooltip.backgroundColor = "var(--panel)";
+    o.tooltip.borderColor = "var(--rule)";
+    o.tooltip.textStyle = { color: "var(--ink)" };
+    return o;
+  }
+  function fitted(c) {
+    var o = {}, from = c.block.option, paper = root.classList.contains("print");
+    if (!c.block.names) {
+      var values = ticks(c);
+      o.xAxis = [{ axisLabel: { customValues: values }, axisTick: { customValues: values } }];
     }
-    if (root.classList.contains("print") && o.dataZoom && o.dataZoom[0].show) {
-      o.grid[0].bottom = o.dataZoom[0].height + 4;
-      o.dataZoom[0].show = false;
+    if (from.dataZoom && from.dataZoom[0].show) {
+      o.dataZoom = [{ id: from.dataZoom[0].id, show: !paper }];
+      o.grid = [{ bottom: paper ? from.dataZoom[0].height + 4 : from.grid[0].bottom }];
     }
-    o.tooltip.backgroundColor = style.getPropertyValue("--panel").trim();
-    o.tooltip.borderColor = style.getPropertyValue("--rule").trim();
-    o.tooltip.textStyle = { color: style.getPropertyValue("--ink").trim() };
     return o;
   }
 
@@ -142,11 +156,11 @@
     if (className) e.className = className;
     return e;
   }
-  function tip(block, ms) {
-    var i = row(block, ms), box = element("div", undefined, "tip"), table = element("table");
-    box.appendChild(element("h5", moment(block.times[i], block)));
+  function tip(block, i) {
+    var box = element("div", undefined, "tip"), table = element("table");
+    box.appendChild(element("h5", rowName(block, i)));
     block.columns.forEach(function (c) {
-      if (c.hidden || c.values[i] === null || c.values[i] === undefined) return;
+      if (c.hidden || isNaN(c.values[i])) return;
       var tr = element("tr"), name = element("td"), dot = element("i");
       dot.style.background = c.colour ? "var(" + c.colour + ")" : "transparent";
       name.appendChild(dot);
@@ -161,12 +175,12 @@
   function fillTable(block, target) {
     var shown = block.columns.filter(function (c) { return !c.hidden; });
     var table = element("table"), head = element("tr"), body = element("tbody"), thead = element("thead");
-    head.appendChild(element("th", "from"));
+    head.appendChild(element("th", block.names ? block.below : "from"));
     shown.forEach(function (c) { head.appendChild(element("th", c.label + (c.unit ? " (" + c.unit + ")" : ""), "num")); });
     thead.appendChild(head);
     for (var i = 0; i < block.times.length; i++) {
       var tr = element("tr");
-      tr.appendChild(element("td", moment(block.times[i], block)));
+      tr.appendChild(element("td", block.names ? block.names[i] : rowName(block, i)));
       shown.forEach(function (c) { tr.appendChild(element("td", number(c.values[i]), "num")); });
       body.appendChild(tr);
     }
@@ -179,7 +193,6 @@
 
   // zoomTo acts on the chart with the slider; echarts.connect carries it on.
   function zoomTo(from, to) {
-    var lead = charts.filter(function (c) { return c.block.group === "run"; })[0];
     if (lead) lead.instance.dispatchAction({ type: "dataZoom", dataZoomId: "zoom", startValue: from, endValue: to });
   }
   function zoomAll(block) {
@@ -224,44 +237,56 @@
 
   // --- life ----------------------------------------------------------------
 
-  function draw() {
-    charts.forEach(function (c) { c.instance.setOption(option(c.block), { notMerge: true }); });
+  // measure reads the size of every chart before anything is drawn: a read after
+  // a write makes the browser lay out the whole page.
+  function measure() {
+    charts.forEach(function (c) {
+      c.width = c.element.clientWidth;
+      c.height = c.element.clientHeight;
+    });
   }
-  function fitAll() {
-    charts.forEach(function (c) { c.instance.resize(); });
-    draw();
+  // fit renders every chart in its size, and says for which width it has.
+  function fit() {
+    measure();
+    charts.forEach(function (c) {
+      c.instance.setOption(fitted(c), { lazyUpdate: true });
+      c.instance.resize({ width: c.width, height: c.height }); // renders what is set
+      c.instance.getZr().flush(); // now: paper does not wait for the next frame
+    });
+    root.dataset.drawn = (root.classList.contains("print") ? "print " : "") + innerWidth;
   }
-  // Zooming moves the time axis; its labels follow once it rests.
-  var zoomed = 0;
-  function followZoom(c) {
-    c.instance.on("datazoom", function () {
-      var z = c.instance.getOption().dataZoom[0];
-      c.block.shown = [z.startValue, z.endValue];
+  // Zooming moves the time axes of a group together, so that one of its charts
+  // tells for all; the axes' labels follow once it rests.
+  function followZoom(lead) {
+    var group = charts.filter(function (c) { return c.block.group === lead.block.group; }), zoomed = 0;
+    lead.instance.on("datazoom", function () {
+      var z = lead.instance.getOption().dataZoom[0], shown = [z.startValue, z.endValue];
+      group.forEach(function (c) { c.block.shown = shown; });
       clearTimeout(zoomed);
       zoomed = setTimeout(function () {
-        charts.forEach(function (c) {
-          if (!c.block.shown) return;
-          var axis = { axisLabel: {}, axisTick: {} };
-          setTicks(axis, ticks(c.block, c.block.shown[0], c.block.shown[1]));
-          c.instance.setOption({ xAxis: [axis] });
-        });
+        group.forEach(function (c) { c.instance.setOption(fitted(c)); });
+        root.dataset.zoomed = shown.join(" ");
       }, 60);
     });
   }
 
   document.querySelectorAll("script.chart-data").forEach(function (script) {
     var block = JSON.parse(script.textContent);
-    block.times = times(block);
-    var target = document.getElementById(block.id);
-    var c = { block: block, element: target, instance: echarts.init(target, null, { renderer: "svg" }) };
-    if (block.group) c.instance.group = block.group;
-    charts.push(c);
-    if (block.group === "run") {
-      dragZoom(c);
-      followZoom(c);
-    }
+    block.times = column(times(block));
+    block.columns.forEach(function (c) { c.values = column(c.values); });
+    charts.push({ block: block, element: document.getElementById(block.id) });
   });
-  draw();
+  measure();
+  var font = getComputedStyle(document.body).fontFamily;
+  charts.forEach(function (c) {
+    c.instance = echarts.init(c.element, null, { renderer: "svg", width: c.width, height: c.height });
+    c.instance.setOption(option(c, font), { lazyUpdate: true });
+    if (c.block.group) c.instance.group = c.block.group;
+    if (c.block.group === "run") dragZoom(c);
+  });
+  var lead = charts.filter(function (c) { return c.block.group === "run"; })[0];
+  if (lead) followZoom(lead);
+  fit();
   echarts.connect("run");
   echarts.connect("budget");
 
@@ -280,13 +305,12 @@
   var resized = 0;
   window.addEventListener("resize", function () {
     clearTimeout(resized);
-    resized = setTimeout(fitAll, 80);
+    resized = setTimeout(fit, 80);
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   // On paper: the light colours, and charts as wide as the sheet's columns.
   matchMedia("print").addEventListener("change", function (e) {
     root.classList.toggle("print", e.matches);
-    fitAll();
+    fit();
   });
   root.dataset.charts = String(charts.length);
 })();

@@ -1,0 +1,222 @@
+package experiments
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const guide = "../docs/guide.md"
+
+// chapters are the guide's headings of each kind of table, and the path at which
+// its examples are tried.
+var chapters = map[string]struct{ heading, path string }{
+	"":                      {"## Top level", ""},
+	"pool":                  {"## `[[pool]]`", "pool.main."},
+	"pool.engine":           {"### `engine`", "pool.main.engine."},
+	"pool.host":             {"### `host`", "pool.main.host."},
+	"pool.thermal":          {"### `thermal`", "pool.main.thermal."},
+	"traffic":               {"## `[[traffic]]`", "traffic.chat."},
+	"traffic.rate":          {"### `rate`", "traffic.chat.rate."},
+	"traffic.rate.bursts":   {"#### `bursts`", "traffic.chat.rate.bursts.0."},
+	"traffic.trace":         {"### `trace`", "traffic.chat.trace."},
+	"traffic.system_prompt": {"### `system_prompt`", "traffic.chat.system_prompt."},
+	"traffic.prefix_hit":    {"### `prefix_hit`", "traffic.chat.prefix_hit."},
+	"change":                {"## `[[change]]`", "change.feature."},
+	"slo":                   {"## `[[slo]]`", `slo."chat TTFT".`},
+	"slo.count":             {"### `count`", `slo."chat TTFT".count.`},
+}
+
+// lengthPaths are the kinds that the chapter on lengths stands for.
+var lengthPaths = []string{"traffic.prompt", "traffic.output", "traffic.think", "traffic.prefix_hit.tokens", "change.prompt", "change.output"}
+
+// guideRow is a line of a table of keys.
+type guideRow struct{ key, example string }
+
+// rowsOf returns the key tables of a chapter, up to the next heading.
+func rowsOf(t *testing.T, text, heading string) []guideRow {
+	t.Helper()
+	_, rest, found := strings.Cut(text, "\n"+heading+"\n")
+	if !found {
+		t.Fatalf("the guide has no heading %q", heading)
+	}
+	var rows []guideRow
+	inTable := false
+	for _, line := range strings.Split(rest, "\n") {
+		if strings.HasPrefix(line, "#") {
+			break
+		}
+		cells := strings.Split(strings.Trim(line, "| "), " | ")
+		inTable = strings.HasPrefix(line, "|") && (inTable || cells[0] == "key")
+		if inTable && strings.HasPrefix(cells[0], "`") {
+			if len(cells) != 5 {
+				t.Errorf("%s: %d cells in %s", heading, len(cells), line)
+				continue
+			}
+			rows = append(rows, guideRow{strings.Trim(cells[0], "`"), strings.Trim(cells[4], "`")})
+		}
+	}
+	return rows
+}
+
+// TestGuideHasEveryKey: each key that the loader knows has its row, with an
+// example, and no row is of a key that there is not.
+func TestGuideHasEveryKey(t *testing.T) {
+	raw, err := os.ReadFile(guide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(raw)
+	all := map[string]struct{ heading, path string }{}
+	for kind, c := range chapters {
+		all[kind] = c
+	}
+	for _, kind := range lengthPaths {
+		all[kind] = struct{ heading, path string }{"## Lengths", ""}
+	}
+	for kind := range schema {
+		c, ok := all[kind]
+		if !ok {
+			t.Errorf("the guide has no chapter on %q", kind)
+			continue
+		}
+		rows := map[string]bool{}
+		for _, r := range rowsOf(t, text, c.heading) {
+			if rows[r.key] {
+				t.Errorf("%s: %s has two rows", c.heading, r.key)
+			}
+			rows[r.key] = true
+		}
+		for _, key := range schema[kind] {
+			if !rows[key] {
+				t.Errorf("%s: no row on the key %q", c.heading, key)
+			}
+			delete(rows, key)
+		}
+		for key := range rows {
+			t.Errorf("%s: the row %q is of no key", c.heading, key)
+		}
+	}
+}
+
+// TestExamplesOfTheGuideAreValid: the example of each key loads in one of a few
+// experiments.
+func TestExamplesOfTheGuideAreValid(t *testing.T) {
+	raw, err := os.ReadFile(guide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := guideBases(t)
+	try := func(path string, r guideRow) {
+		key, value, ok := strings.Cut(r.example, " = ")
+		if !ok || key != r.key {
+			t.Errorf("%s%s: %q is no example", path, r.key, r.example)
+			return
+		}
+		why := ""
+		for _, file := range files {
+			_, _, err := Load(file, path+key+"="+value)
+			if err == nil {
+				return
+			}
+			why += fmt.Sprintf("%s: %v\n", file, err)
+		}
+		t.Errorf("%s%s = %s is nowhere valid:\n%s", path, key, value, why)
+	}
+	for _, c := range chapters {
+		for _, r := range rowsOf(t, string(raw), c.heading) {
+			if r.example != "[["+r.key+"]]" {
+				try(c.path, r)
+			}
+		}
+	}
+	for _, r := range rowsOf(t, string(raw), "## Lengths") {
+		try("traffic.chat.prompt.", r)
+	}
+}
+
+// guideBases writes experiments in which each key counts somewhere, makes their
+// folder the current one, and returns their names.
+func guideBases(t *testing.T) []string {
+	t.Helper()
+	dir := t.TempDir()
+	put := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows := "ts,in,out,arrival,prompt,output\n"
+	for i := range 400 {
+		rows += fmt.Sprintf("%[1]d,100,10,%[1]d,100,10\n", i*100_000)
+	}
+	put("requests.csv", rows)
+	const rate, lengths = `rate = "2/s"`, "prompt = 500\noutput = { dist = \"exponential\", mean = 100 }"
+	replace := func(old, new string) string {
+		if !strings.Contains(base, old) {
+			t.Fatalf("base has no %q", old)
+		}
+		return strings.Replace(base, old, new, 1)
+	}
+	engine := func(keys string) string { return replace("gpu = ", "engine = { "+keys+" }\ngpu = ") }
+	prompt := func(dist string) string { return replace("prompt = 500", "prompt = { "+dist+" }") }
+	bases := []string{
+		replace(`duration = "2h"`, `duration = "40h"`), replace("[[change]]", "[[change]]\nrate = \"3x\""), base, engine(`async = false`), engine(`kind = "sglang"`), engine(`kind = "trtllm"`), engine(`kind = "tgi"`), engine(`kind = "static"`),
+		replace("gpu = ", "weight_dtype = \"fp8\"\ngpu = "),
+		replace(rate, `rate = { mean = "2/s", bursts = [{ at = "10m", length = "10m", factor = 2 }] }`),
+		replace(rate, `rate = { mean = "2/s", shape = "diurnal", peak = "13:00", peak_to_trough = 2 }`),
+		replace(rate, "users = 5"), replace(rate+"\n", ""), strings.Replace(replace(rate, ""), "prompt = 500\noutput", "users = 4\nprompt = 500\noutput", 1),
+		replace(rate+"\n"+lengths, ""), replace(rate+"\n"+lengths, `trace = { file = "requests.csv", format = "csv" }`),
+		replace(rate, rate+"\nsystem_prompt = { tokens = 50 }"), replace(rate, rate+"\nprefix_hit = { ratio = 0.5, tokens = 100 }"),
+		replace(`metric = "ttft"`, `metric = "tpot"`),
+		prompt(`dist = "lognormal", mean = 4000, p99 = 10000`), prompt(`dist = "exponential", mean = 300`), prompt(`mean = 300`), prompt(`dist = "empirical", points = [[1, 1]]`),
+	}
+	var files []string
+	for i, text := range bases {
+		name := fmt.Sprintf("base%d.toml", i)
+		put(name, text)
+		files = append(files, name)
+	}
+	t.Chdir(dir)
+	return files
+}
+
+var tomlBlock = regexp.MustCompile("(?s)```toml\n(.*?)```")
+
+// TestExperimentsOfTheGuideLoad: what is shown as a whole experiment is one.
+func TestExperimentsOfTheGuideLoad(t *testing.T) {
+	raw, err := os.ReadFile(guide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guideBases(t)
+	blocks := tomlBlock.FindAllStringSubmatch(string(raw), -1)
+	if len(blocks) < 2 {
+		t.Fatal("no experiments found")
+	}
+	for i, b := range blocks {
+		name := fmt.Sprintf("block%d.toml", i)
+		if err := os.WriteFile(name, []byte(b[1]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, p, err := Load(name); err != nil {
+			t.Errorf("%v in\n%s", err, b[1])
+		} else if len(p.Warnings) > 0 && !strings.Contains(b[1], "trace") {
+			t.Errorf("%v in\n%s", p.Warnings[0], b[1])
+		}
+	}
+}
+
+// TestSynonymsLeadToKeys: no other name is a key itself, and each leads to one.
+func TestSynonymsLeadToKeys(t *testing.T) {
+	for name, key := range synonyms {
+		dot := strings.LastIndex(name, ".")
+		keys := schema[name[:dot]]
+		if !slices.Contains(keys, key) || slices.Contains(keys, name[dot+1:]) {
+			t.Errorf("%s → %s", name, key)
+		}
+	}
+}

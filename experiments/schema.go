@@ -1,0 +1,118 @@
+package experiments
+
+import (
+	"slices"
+
+	"slosim/internal/config"
+)
+
+// schema is every key that an experiment file may have, by kind of table, in the
+// order of messages and of docs/guide.md. Some count only beside others.
+var schema = config.Schema{
+	"":        {"title", "question", "start", "duration", "warmup", "seed", "replications", "network", "pool", "traffic", "change", "slo"},
+	"pool":    {"name", "classes", "model", "gpu", "tensor_parallel", "replicas", "router", "gpu_hour_usd", "weight_dtype", "static_scales", "kv_dtype", "overhead", "engine", "host", "thermal"},
+	"traffic": {"class", "stream", "rate", "users", "think", "trace", "max_in_flight", "prompt", "output", "priority", "system_prompt", "prefix_hit"},
+	"change":  {"name", "class", "at", "ramp", "share", "rate", "prompt", "output"},
+	"slo":     {"name", "class", "only", "exclude", "metric", "threshold", "objective", "window", "spent", "count"},
+
+	"pool.engine":  engineKeys(),
+	"pool.host":    {"front_fixed", "front_per_token", "step_fixed", "step_per_seq", "step_tp", "sync_fixed", "sync_per_seq", "publish_per_seq"},
+	"pool.thermal": {"enabled", "ambient"},
+
+	"traffic.rate":          {"mean", "shape", "peak", "peak_to_trough", "burstiness", "bursts"},
+	"traffic.rate.bursts":   {"at", "length", "every", "factor"},
+	"traffic.trace":         {"file", "format", "arrival", "prompt", "output", "unit"},
+	"traffic.system_prompt": {"tokens", "variants"},
+	"traffic.prefix_hit":    {"ratio", "tokens"},
+
+	"traffic.prompt":            lengthKeys,
+	"traffic.output":            lengthKeys,
+	"traffic.think":             lengthKeys,
+	"traffic.prefix_hit.tokens": lengthKeys,
+	"change.prompt":             lengthKeys,
+	"change.output":             lengthKeys,
+
+	"slo.count": outcomes,
+}
+
+// synonyms are names that engines and benchmarks have for keys of ours.
+var synonyms = map[string]string{
+	"pool.tp": "tensor_parallel", "pool.tensor_parallel_size": "tensor_parallel", "pool.quantization": "weight_dtype", "pool.kv_cache_dtype": "kv_dtype",
+	"pool.engine.scheduling_policy": "policy", "pool.engine.async_scheduling": "async", "pool.engine.enable_prefix_caching": "prefix_caching",
+	"pool.engine.scheduler_reserve_full_isl": "reserve_full_prompt", "pool.engine.num_gpu_blocks_override": "kv_blocks",
+	"pool.engine.page_size": "block_size", "pool.engine.tokens_per_block": "block_size",
+	"pool.engine.mem_fraction_static": "gpu_memory_utilization", "pool.engine.free_gpu_memory_fraction": "gpu_memory_utilization",
+	"pool.engine.context_length": "max_model_len", "pool.engine.max_seq_len": "max_model_len", "pool.engine.max_total_tokens": "max_model_len",
+	"traffic.name": "class", "traffic.rps": "rate", "traffic.qps": "rate", "traffic.request_rate": "rate", "traffic.concurrency": "users", "traffic.max_concurrency": "max_in_flight",
+	"slo.target": "objective", "slo.percentile": "objective", "slo.max": "threshold",
+}
+
+var lengthKeys = []string{"dist", "mean", "p99", "min", "max", "points"}
+
+// Engine kinds.
+const (
+	vllm   = "vllm"
+	sglang = "sglang"
+	trtllm = "trtllm"
+	tgi    = "tgi"
+	static = "static"
+)
+
+var engineKinds = []string{vllm, sglang, trtllm, tgi, static}
+
+// engineKey is a key of the engine table and the kinds that have it; none means
+// all.
+type engineKey struct {
+	name  string
+	kinds []string
+}
+
+var engineTable = []engineKey{
+	{"kind", nil},
+	{"version", []string{vllm}},
+
+	{"max_num_seqs", nil},
+	{"max_running_requests", []string{sglang}},
+	{"max_batch_size", []string{trtllm, tgi, static}},
+	{"max_num_batched_tokens", []string{vllm, trtllm, static}},
+	{"max_num_tokens", []string{trtllm}},
+	{"max_model_len", nil},
+	{"max_waiting", nil},
+	{"max_new_tokens", []string{sglang, trtllm, tgi}},
+
+	{"block_size", nil},
+	{"kv_blocks", nil},
+	{"gpu_memory_utilization", nil},
+
+	{"async", []string{vllm, sglang, trtllm}},
+	{"policy", []string{vllm}},
+	{"long_prefill_token_threshold", []string{vllm}},
+	{"reserve_full_prompt", []string{vllm}},
+	{"watermark", []string{vllm}},
+	{"prefix_caching", []string{vllm}},
+	{"stop", []string{vllm}},
+	{"skip_ahead", []string{vllm}},
+	{"stepping", []string{vllm}},
+
+	{"chunked_prefill_size", []string{sglang}},
+	{"schedule_conservativeness", []string{sglang}},
+	{"enable_mixed_chunk", []string{sglang}},
+
+	{"capacity_policy", []string{trtllm}},
+
+	{"waiting_served_ratio", []string{tgi}},
+	{"max_waiting_tokens", []string{tgi}},
+	{"max_batch_prefill_tokens", []string{tgi}},
+	{"max_batch_total_tokens", []string{tgi}},
+}
+
+func engineKeys() []string {
+	names := make([]string, len(engineTable))
+	for i, k := range engineTable {
+		names[i] = k.name
+	}
+	return names
+}
+
+// has tells whether a kind of engine has the key.
+func (k engineKey) has(kind string) bool { return len(k.kinds) == 0 || slices.Contains(k.kinds, kind) }

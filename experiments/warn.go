@@ -1,0 +1,141 @@
+package experiments
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"slosim/internal/config"
+	"slosim/sim"
+	"slosim/sim/clock"
+	"slosim/sim/slo"
+	"slosim/workloads"
+)
+
+// thinPhase is the number of requests from which a P99 means something.
+const thinPhase = 1000
+
+// warn reports what is likely wrong in a valid experiment.
+func (l *loader) warn() {
+	if l.doc.Failures() > 0 {
+		return
+	}
+	for i := range l.e.Traffic {
+		l.warnThin(i)
+		l.warnDay(i)
+		l.warnClient(i)
+		l.warnPool(i)
+	}
+	l.warnProjection()
+}
+
+// expected returns about how many requests a class sends in [from, to); false
+// for a closed loop, which nobody knows ahead.
+func (l *loader) expected(class int, from, to clock.Duration) (float64, bool) {
+	c := &l.e.Traffic[class]
+	switch trace, replayed := l.traces[class]; {
+	case c.Client.Users > 0:
+		return 0, false
+	case replayed: // spread evenly
+		return float64(trace.Rows) * (to - from).Seconds() / max(1, trace.Span.Seconds()), true
+	}
+	in := workloads.NewIntensity(c, l.e.Changes, l.e.Start)
+	return in.Expected(clock.Time(from), clock.Time(to)), true
+}
+
+// phaseEdges returns the instants at which phases begin, and the end.
+func (l *loader) phaseEdges() []clock.Duration {
+	edges := []clock.Duration{0, l.e.Duration}
+	for _, c := range l.e.Changes {
+		edges = append(edges, c.At, c.At+c.Ramp)
+	}
+	slices.Sort(edges)
+	return slices.Compact(edges)
+}
+
+// warnThin reports phases with too few requests for a P99.
+func (l *loader) warnThin(class int) {
+	edges := l.phaseEdges()
+	var thin []string
+	for i := 1; i < len(edges); i++ {
+		if n, ok := l.expected(class, edges[i-1], edges[i]); ok && n < thinPhase {
+			thin = append(thin, fmt.Sprintf("%.0f from %s to %s", n, config.SpanText(edges[i-1]), config.SpanText(edges[i])))
+		}
+	}
+	if len(thin) == 0 {
+		return
+	}
+	const most = 3
+	if more := len(thin) - most; more > 0 {
+		thin = append(thin[:most], fmt.Sprintf("%d more", more))
+	}
+	key := "rate"
+	if l.e.Traffic[class].Trace != nil {
+		key = "trace"
+	}
+	l.classes[class].Warnf(key, "run longer, or read P90 instead", "class %q sends too few requests for a P99: about %s; a phase needs %d",
+		l.e.Traffic[class].Name, strings.Join(thin, ", "), thinPhase)
+}
+
+// warnDay reports a daily curve that the run sees only a part of.
+func (l *loader) warnDay(class int) {
+	c := &l.e.Traffic[class]
+	if c.Rate.Shape != "diurnal" || l.e.Duration >= clock.Day {
+		return
+	}
+	n, _ := l.expected(class, 0, l.e.Duration)
+	l.classes[class].Warnf("rate", `run whole days: --set duration=24h; or take shape = "constant"`,
+		"the rate of class %q is diurnal, but the run sees only %s of a day from %s on: on average %s instead of %s",
+		c.Name, config.SpanText(l.e.Duration), strings.Trim(config.WeekTime.Format(l.e.Start), `"`),
+		config.RateText(n/l.e.Duration.Seconds()), config.RateText(c.Rate.Mean))
+}
+
+// warnClient reports an open loop that is none when it matters.
+func (l *loader) warnClient(class int) {
+	if c := &l.e.Traffic[class]; c.Client.MaxInFlight > 0 {
+		l.classes[class].Warnf("max_in_flight", "leave it out unless your clients do have such a limit",
+			"class %q holds arrivals back at the client while %d are in flight: an overload shows neither in the queue nor in TTFT, which counts from the send",
+			c.Name, c.Client.MaxInFlight)
+	}
+}
+
+// warnPool reports settings of a class that its pool does not look at.
+func (l *loader) warnPool(class int) {
+	c, t := &l.e.Traffic[class], l.classes[class]
+	pool := l.poolOf(c.Name)
+	e := &pool.Engine
+	if c.Priority != 0 && !e.Priority {
+		t.Warnf("priority", `set engine = { policy = "priority" } there (kind "vllm")`, "pool %q serves class %q first come, first served: priority = %d changes nothing", pool.Name, c.Name, c.Priority)
+	}
+	for _, key := range []string{"system_prompt", "prefix_hit"} {
+		if t.Has(key) && e.Kind != vllm {
+			t.Warnf(key, `only kind "vllm" has a prefix cache here`, "pool %q (%s) models no prefix cache: %s of class %q saves nothing", pool.Name, e.Kind, key, c.Name)
+		}
+	}
+	if mean := c.Prompt.Mean; mean > 0 && mean <= float64(c.System.Tokens) {
+		t.Warnf("system_prompt", "prompt is the whole length, the system prompt included", "prompts of class %q have %s tokens on average, and its system prompt %d",
+			c.Name, config.Tokens.Format(mean), c.System.Tokens)
+	}
+}
+
+// poolOf returns the pool that serves a class.
+func (l *loader) poolOf(class string) *sim.Pool {
+	k := slices.IndexFunc(l.e.Pools, func(p sim.Pool) bool { return len(p.Classes) == 0 || slices.Contains(p.Classes, class) })
+	return &l.e.Pools[k]
+}
+
+// warnProjection reports a run that ends too soon after its last change to say
+// how the budget's window goes on.
+func (l *loader) warnProjection() {
+	if len(l.e.Changes) == 0 {
+		return
+	}
+	edges := l.phaseEdges()
+	last := edges[len(edges)-2]
+	longer := slices.ContainsFunc(l.e.SLOs, func(o slo.Objective) bool { return o.Window > l.e.Duration })
+	if !longer || l.e.Duration-last >= clock.Day {
+		return
+	}
+	l.lastChange.Warnf("at", "--set duration="+hours(last+clock.Day)+" or more", "only %s follow the last change: without a whole day after it, budgets are not projected and no date of exhaustion is given",
+		config.SpanText(l.e.Duration-last))
+}
