@@ -41,7 +41,6 @@ func TestHeapTopIsTheEarliestItem(t *testing.T) {
 type script struct {
 	log  []string
 	loop *Loop
-	left int
 }
 
 func (s *script) Replica(now clock.Time, i int32) clock.Time {

@@ -16,7 +16,6 @@ type host struct {
 	loop      *Loop
 	sim       *simgo.Simulation
 	processes []*Process
-	stopping  bool
 	err       error
 }
 

@@ -251,8 +251,10 @@
     charts.forEach(function (c) {
       c.instance.setOption(fitted(c), { lazyUpdate: true });
       c.instance.resize({ width: c.width, height: c.height }); // renders what is set
-      c.instance.getZr().flush(); // now: paper does not wait for the next frame
     });
+    // Now, as paper does not wait for the next frame; and all of them after the
+    // last read of a size.
+    charts.forEach(function (c) { c.instance.getZr().flush(); });
     root.dataset.drawn = (root.classList.contains("print") ? "print " : "") + innerWidth;
   }
   // Zooming moves the time axes of a group together, so that one of its charts
