@@ -244,7 +244,8 @@ type blockColumn struct {
 	Values []chartValue `json:"values"`
 }
 
-// chartValue is a number on the page: four significant digits, null for none.
+// chartValue is a number on the page: four significant digits, counts in full, and
+// null for none.
 type chartValue float64
 
 // MarshalJSON implements json.Marshaler.
@@ -252,6 +253,9 @@ func (v chartValue) MarshalJSON() ([]byte, error) {
 	f := float64(v)
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return []byte("null"), nil
+	}
+	if f == math.Trunc(f) && math.Abs(f) < 1e15 {
+		return strconv.AppendFloat(nil, f, 'f', -1, 64), nil
 	}
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(f, 'e', 3, 64), 64)
 	if err != nil {

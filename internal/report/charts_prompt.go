@@ -28,21 +28,7 @@ func (s *story) promptChart() *chart {
 	before := newLengthLines(then, from, to)
 	sc := timeScale(max(largest(after.p99), largest(before.p99), largest(after.p50)))
 	c.Unit = unitName(sc)
-	phase := short(s.last.Name, 24)
-	if len(s.r.Seeds) > 1 {
-		c.band("TTFT P99, "+phase, c.Unit, scaled(sc, after.lo), scaled(sc, after.hi), "--p99")
-		c.Keys = []key{{"95 % interval of P99", "--p99", "area"}}
-	}
-	if then != nil {
-		earlier := short(s.first.Name, 24)
-		c.Keys = append([]key{{phase, "--ink", "line"}, {earlier, "--ink", "dash"}}, c.Keys...)
-		c.draw("TTFT P50, "+earlier, c.Unit, scaled(sc, before.p50), line{colour: "--p50", dash: "dashed", points: hollow})
-		c.draw("TTFT P99, "+earlier, c.Unit, scaled(sc, before.p99), line{colour: "--p99", dash: "dashed", points: hollow})
-		c.add("requests, "+earlier, "", before.n)
-	}
-	c.draw("TTFT P50, "+phase, c.Unit, scaled(sc, after.p50), line{colour: "--p50", label: "P50", points: solid})
-	c.draw("TTFT P99, "+phase, c.Unit, scaled(sc, after.p99), line{colour: "--p99", label: "P99", width: 2, points: solid})
-	c.add("requests, "+phase, "", after.n)
+	s.drawPrompts(c, sc, before, after)
 	c.log = largest(after.p99) > logAbove*lowest(after.p50)
 	c.Aid = fmt.Sprintf("TTFT of the answered requests by prompt length; P99 where a replication has %d requests or more.", leastForP99)
 	if c.log {
@@ -58,6 +44,29 @@ func (s *story) promptChart() *chart {
 	}
 	c.Title = s.promptTitle(after.p99, before.p99, from, threshold)
 	return c
+}
+
+// drawPrompts adds the columns: the first phase dashed, if there is one, the last
+// one solid with its interval.
+func (s *story) drawPrompts(c *chart, sc scale, before, after lengthLines) {
+	now := short(s.last.Name, 24)
+	if s.first != nil {
+		then := short(s.first.Name, 24)
+		c.Keys = []key{{now, "--ink", "line"}, {then, "--ink", "dash"}}
+		c.draw("TTFT P50, "+then, c.Unit, scaled(sc, before.p50), line{colour: "--p50", dash: "dashed", points: hollow})
+		c.draw("TTFT P99, "+then, c.Unit, scaled(sc, before.p99), line{colour: "--p99", dash: "dashed", points: hollow})
+		c.add("requests, "+then, "", before.n)
+	}
+	c.draw("TTFT P50, "+now, c.Unit, scaled(sc, after.p50), line{colour: "--p50", label: "P50", points: solid})
+	c.draw("TTFT P99, "+now, c.Unit, scaled(sc, after.p99), line{colour: "--p99", label: "P99", width: 2, points: solid})
+	if len(s.r.Seeds) > 1 {
+		lines := c.lines
+		c.lines = nil
+		c.band("TTFT P99, "+now, c.Unit, scaled(sc, after.lo), scaled(sc, after.hi), "--p99")
+		c.lines = append(c.lines, lines...) // above the band
+		c.Keys = append(c.Keys, key{"95 % interval of P99", "--p99", "area"})
+	}
+	c.add("requests, "+now, "", after.n)
 }
 
 // lengthLines are the columns of one phase: a row per range of prompt lengths,

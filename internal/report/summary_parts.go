@@ -31,6 +31,9 @@ type summaryClass struct {
 	OutputTokens summaryDistribution `json:"output_tokens"`
 }
 
+// thinP99 is the number of requests per replication below which a P99 is marked.
+const thinP99 = 1000
+
 // summaryBand is TTFT of one range of prompt lengths: over the last one's edge up
 // to UpTo, which is null for the last.
 type summaryBand struct {
@@ -186,6 +189,7 @@ func (s *story) summaryPhase(p *sim.Phase) summaryPhase {
 		times := func(d *sim.Distribution) summaryDistribution { return toDistribution(d, s.r.End) }
 		bands := []summaryBand{}
 		for _, b := range c.ByLength {
+			b.P99.Thin = b.N < int64(thinP99*b.P99.R)
 			bands = append(bands, summaryBand{amount(b.UpTo), b.N, toEstimate(b.P50, 0), toEstimate(b.P99, 0)})
 		}
 		out.Classes = append(out.Classes, summaryClass{
