@@ -49,7 +49,7 @@ type Attention struct {
 	DecodeMAPEPct      float64 `toml:"decode_mape_pct"`      // %
 }
 
-// AllReduce is the time of one all-reduce over NVLink inside a CUDA graph: a
+// AllReduce is the time of one all-reduce between the GPUs of a replica inside a CUDA graph: a
 // measured row at Common.AllReduceKnotBytes, or alpha/bus where none is at hand.
 type AllReduce struct {
 	KnotsUs [allReduceKnots]float64 `toml:"knots_us"`

@@ -8,6 +8,7 @@ import (
 	"slosim/engine"
 	"slosim/sim/clock"
 	"slosim/sim/kernel"
+	"slosim/sim/rng"
 	"slosim/workloads"
 )
 
@@ -89,7 +90,7 @@ func newCluster(p *plan, seed uint64, covered *atomic.Int64) (*cluster, error) {
 		spec := &p.exp.Pools[k]
 		c.pools = append(c.pools, pool{first: int32(len(c.replicas)), router: newRouter(spec.Router), views: make([]View, spec.Replicas)})
 		for range spec.Replicas {
-			c.replicas = append(c.replicas, p.replica(k))
+			c.replicas = append(c.replicas, p.replica(k, rng.Derive(seed, len(c.replicas))))
 		}
 	}
 	c.loop = kernel.NewLoop(len(c.replicas), start)

@@ -3,10 +3,11 @@ package sim
 import (
 	"slosim/engine"
 	"slosim/models"
+	"slosim/sim/rng"
 )
 
 // newReplica returns an idle replica of a pool.
-func (p *plan) newReplica(pool int) engine.Replica {
+func (p *plan) newReplica(pool int, seed uint64) engine.Replica {
 	spec := &p.exp.Pools[pool]
 	e := &spec.Engine
 	cfg := engine.Config{
@@ -23,10 +24,14 @@ func (p *plan) newReplica(pool int) engine.Replica {
 		SkipAhead:         e.SkipAhead,
 		StopEOS:           e.StopEOS,
 		PrefixCache:       e.PrefixCache,
-		Stepping:          e.Stepping,
-		Model:             p.models[pool],
-		Host:              spec.Deployment.Host,
-		Clock:             spec.startBin(),
+		Spec: engine.Spec{
+			Drafts: e.SpecDrafts, Accept: e.SpecAccept, DraftPs: int64(e.SpecDraftTime) * 1000,
+			Draws: rng.New(seed, rng.Acceptance, spec.Name),
+		},
+		Stepping: e.Stepping,
+		Model:    p.models[pool],
+		Host:     spec.Deployment.Host,
+		Clock:    spec.startBin(),
 	}
 	switch e.Kind {
 	case "sglang":

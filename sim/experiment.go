@@ -83,7 +83,10 @@ type EngineSpec struct {
 	SkipAhead         int32   // what-if: requests that admission looks past when one does not fit
 	StopEOS           bool    // outputs end by EOS, unknown ahead, instead of by max_tokens
 	PrefixCache       bool
-	Stepping          bool // simulate every step boundary instead of closed-form stretches
+	SpecDrafts        int32          // speculative decoding: drafts per step; 0 = off
+	SpecAccept        float64        // probability that a draft is accepted, in [0, 1)
+	SpecDraftTime     clock.Duration // of one draft, for the whole batch
+	Stepping          bool           // simulate every step boundary instead of closed-form stretches
 
 	// SGLang
 	ChunkTokens      int32   // chunked_prefill_size

@@ -26,6 +26,7 @@ const (
 	SystemPick
 	HitJoin
 	HitLength
+	Acceptance
 )
 
 // Source yields the draws of one (seed, purpose, stream).
