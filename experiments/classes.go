@@ -2,21 +2,39 @@ package experiments
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"slosim/sim"
 )
 
-// assignClasses settles which pool serves which class: each class exactly one.
+// assignClasses settles which pool serves which class: each class exactly one,
+// not counting prefill pools, which have one each of their own (assignPrompts).
 // A pool without classes takes those that no other pool names; if it is the only
 // pool, its list stays empty, which stands for all.
 func (l *loader) assignClasses() {
+	l.assign("served", false)
+	if slices.ContainsFunc(l.e.Pools, func(p sim.Pool) bool { return p.Role == prefill }) {
+		l.assign("prefilled", true)
+	}
+	l.assignPrompts()
+}
+
+// assign settles the classes of the prefill pools or of all others; verb says
+// what these do.
+func (l *loader) assign(verb string, prefills bool) {
 	owner := map[string]string{} // class → pool
-	catchAll := -1
+	catchAll, pools := -1, 0
 	for i, p := range l.e.Pools {
+		if (p.Role == prefill) != prefills {
+			continue
+		}
+		pools++
 		t := l.pools[i]
 		if len(p.Classes) == 0 {
 			if catchAll >= 0 {
 				t.Errorf("classes", l.quotedClasses(), "give each pool its classes, for example: classes = [\"chat\"]",
-					"pools %q and %q both have no classes: each class is served by one pool", l.e.Pools[catchAll].Name, p.Name)
+					"pools %q and %q both have no classes: each class is %s by one pool", l.e.Pools[catchAll].Name, p.Name, verb)
 			}
 			catchAll = i
 			continue
@@ -25,27 +43,32 @@ func (l *loader) assignClasses() {
 			if !l.hasClass(c) {
 				unknown(t, "classes", c, "no [[traffic]] has this class", l.classNames())
 			} else if other, taken := owner[c]; taken {
-				t.Errorf("classes", "", "remove it from one of the two", "class %q is served by pool %q already: each class is served by one pool", c, other)
+				t.Errorf("classes", "", "remove it from one of the two", "class %q is %s by pool %q already: each class is %s by one pool", c, verb, other, verb)
 			}
 			owner[c] = p.Name
 		}
 	}
-	var rest []string
+	var rest []string // for the pool without classes
 	for i, c := range l.e.Traffic {
-		if owner[c.Name] != "" || c.Name == "" {
+		if owner[c.Name] != "" || c.Name == "" || prefills && !l.decoded(c.Name) {
 			continue
 		}
 		rest = append(rest, c.Name)
-		if catchAll < 0 && len(l.e.Pools) > 0 {
+		if catchAll < 0 && !prefills && len(l.e.Pools) > 0 {
 			l.classes[i].Errorf("class", "", fmt.Sprintf("add it to the classes of a pool, for example: classes = [%q]", c.Name), "class %q is served by no pool", c.Name)
 		}
 	}
-	if catchAll >= 0 && len(l.e.Pools) > 1 {
-		if len(rest) == 0 {
+	if catchAll >= 0 && (pools > 1 || prefills && len(rest) < len(l.e.Traffic)) {
+		if len(rest) == 0 && pools > 1 {
 			l.pools[catchAll].Errorf("name", "", "give it classes, or remove it", "pool %q has nothing to serve: other pools name every class", l.e.Pools[catchAll].Name)
 		}
 		l.e.Pools[catchAll].Classes = rest
 	}
+}
+
+// decoded tells whether a decode pool serves the class.
+func (l *loader) decoded(class string) bool {
+	return slices.ContainsFunc(l.e.Pools, func(p sim.Pool) bool { return p.Role == decode && slices.Contains(l.served(&p), class) })
 }
 
 func (l *loader) hasClass(name string) bool {

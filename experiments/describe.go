@@ -43,8 +43,8 @@ func Describe(w io.Writer, e sim.Experiment, p config.Provenance) {
 		config.SpanText(e.Warmup), count(e.Replications, "replication"), e.Seed)
 	for _, pool := range e.Pools {
 		d, eng := pool.Deployment, pool.Engine
-		line("pool", "%s: %s of %s on %d x %s (%s), %s, %d KV blocks = %d tokens each", pool.Name, count(pool.Replicas, "replica"),
-			d.LLM.Name, d.TP, d.GPU.Name, count(pool.GPUs(), "GPU"), eng.Kind, eng.KVBlocks, int64(eng.KVBlocks-1)*int64(eng.BlockSize))
+		line("pool", "%s: %s of %s on %d x %s (%s), %s, %d KV blocks = %d tokens each%s", pool.Name, count(pool.Replicas, "replica"),
+			d.LLM.Name, d.TP, d.GPU.Name, count(pool.GPUs(), "GPU"), eng.Kind, eng.KVBlocks, int64(eng.KVBlocks-1)*int64(eng.BlockSize), describeRole(pool))
 	}
 	for _, c := range e.Traffic {
 		line("traffic", "%s", describeClass(c))
@@ -56,6 +56,18 @@ func Describe(w io.Writer, e sim.Experiment, p config.Provenance) {
 		line("slo", "%s", describeObjective(o))
 	}
 	line("hash", "%.16s", p.SHA256)
+}
+
+// describeRole says what is special about a pool, beginning with a comma.
+func describeRole(p sim.Pool) string {
+	text := ""
+	if p.Role != "" {
+		text = fmt.Sprintf(", %ss only, link %s", p.Role, strings.Trim(config.Bandwidth.Format(p.Link.BytesPerS), `"`))
+	}
+	if e := p.Engine; e.SpecDrafts > 0 {
+		text += fmt.Sprintf(", %s a step accepted at %s", count(int(e.SpecDrafts), "draft"), strings.Trim(config.Share.Format(e.SpecAccept), `"`))
+	}
+	return text
 }
 
 func count(n int, what string) string {

@@ -173,7 +173,12 @@ func (r *engineReader) vllm() {
 		utilisation = 0.92
 	}
 	r.memory(utilisation, "vLLM: "+memorySwitch.what, 16, "vLLM's")
-	r.async(v.has(asyncSwitch), "vLLM: "+asyncSwitch.what)
+	if t.Has("speculative") {
+		r.speculative()
+	} else {
+		t.Know("speculative")
+		r.async(v.has(asyncSwitch), "vLLM: "+asyncSwitch.what)
+	}
 	e.Priority = config.Read(t, "policy", config.OneOf("fcfs", "priority"), config.Default("fcfs", "first come first served; --scheduling-policy")) == "priority"
 	e.LongPrefillTokens = int32(config.Read(t, "long_prefill_token_threshold", config.WholeTokens, config.Default(0, "off"), config.Example[int]("2048"), config.Between(0, maxStepTokens)))
 	e.ReserveFullPrompt = config.Read(t, "reserve_full_prompt", config.Bool, config.Default(v.has(gateSwitch), gateSwitch.what))

@@ -15,20 +15,22 @@ const guide = "../docs/guide.md"
 // chapters are the guide's headings of each kind of table, and the path at which
 // its examples are tried.
 var chapters = map[string]struct{ heading, path string }{
-	"":                      {"## Top level", ""},
-	"pool":                  {"## `[[pool]]`", "pool.main."},
-	"pool.engine":           {"### `engine`", "pool.main.engine."},
-	"pool.host":             {"### `host`", "pool.main.host."},
-	"pool.thermal":          {"### `thermal`", "pool.main.thermal."},
-	"traffic":               {"## `[[traffic]]`", "traffic.chat."},
-	"traffic.rate":          {"### `rate`", "traffic.chat.rate."},
-	"traffic.rate.bursts":   {"#### `bursts`", "traffic.chat.rate.bursts.0."},
-	"traffic.trace":         {"### `trace`", "traffic.chat.trace."},
-	"traffic.system_prompt": {"### `system_prompt`", "traffic.chat.system_prompt."},
-	"traffic.prefix_hit":    {"### `prefix_hit`", "traffic.chat.prefix_hit."},
-	"change":                {"## `[[change]]`", "change.feature."},
-	"slo":                   {"## `[[slo]]`", `slo."chat TTFT".`},
-	"slo.count":             {"### `count`", `slo."chat TTFT".count.`},
+	"":                        {"## Top level", ""},
+	"pool":                    {"## `[[pool]]`", "pool.main."},
+	"pool.link":               {"### `link`", "pool.main.link."},
+	"pool.engine":             {"### `engine`", "pool.main.engine."},
+	"pool.engine.speculative": {"#### `speculative`", "pool.main.engine.speculative."},
+	"pool.host":               {"### `host`", "pool.main.host."},
+	"pool.thermal":            {"### `thermal`", "pool.main.thermal."},
+	"traffic":                 {"## `[[traffic]]`", "traffic.chat."},
+	"traffic.rate":            {"### `rate`", "traffic.chat.rate."},
+	"traffic.rate.bursts":     {"#### `bursts`", "traffic.chat.rate.bursts.0."},
+	"traffic.trace":           {"### `trace`", "traffic.chat.trace."},
+	"traffic.system_prompt":   {"### `system_prompt`", "traffic.chat.system_prompt."},
+	"traffic.prefix_hit":      {"### `prefix_hit`", "traffic.chat.prefix_hit."},
+	"change":                  {"## `[[change]]`", "change.feature."},
+	"slo":                     {"## `[[slo]]`", `slo."chat TTFT".`},
+	"slo.count":               {"### `count`", `slo."chat TTFT".count.`},
 }
 
 // lengthPaths are the kinds that the chapter on lengths stands for.
@@ -165,6 +167,9 @@ func guideBases(t *testing.T) []string {
 	prompt := func(dist string) string { return replace("prompt = 500", "prompt = { "+dist+" }") }
 	bases := []string{
 		replace(`duration = "2h"`, `duration = "40h"`), replace("[[change]]", "[[change]]\nrate = \"3x\""), base, engine(`async = false`), engine(`kind = "sglang"`), engine(`kind = "trtllm"`), engine(`kind = "tgi"`), engine(`kind = "static"`),
+		replace("[[traffic]]", "[[pool]]\nname = \"prompts\"\nrole = \"prefill\"\nmodel = \"llama-3.1-8b\"\ngpu = \"h100\"\n[[traffic]]"),
+		replace("[[pool]]", "[[pool]]\nname = \"prompts\"\nrole = \"prefill\"\nmodel = \"llama-3.1-8b\"\ngpu = \"h100\"\n[[pool]]\nrole = \"decode\""),
+		engine(`speculative = { drafts = 3, acceptance = "70%", draft_time = "0.8ms" }`),
 		replace("gpu = ", "weight_dtype = \"fp8\"\ngpu = "),
 		replace(rate, `rate = { mean = "2/s", bursts = [{ at = "10m", length = "10m", factor = 2 }] }`),
 		replace(rate, `rate = { mean = "2/s", shape = "diurnal", peak = "13:00", peak_to_trough = 2 }`),

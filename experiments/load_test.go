@@ -202,6 +202,8 @@ func FuzzLoad(f *testing.F) {
 		"pool.main.engine.kind=sglang", "pool.main.engine={ kind = \"trtllm\", max_batch_size = 8, max_num_tokens = 64, max_new_tokens = 9 }",
 		"pool.main.engine={ kind = \"tgi\", kv_blocks = 100, max_batch_total_tokens = 1500, waiting_served_ratio = 1.2 }", "pool.main.engine={ kind = \"static\", max_num_seqs = 8 }",
 		"pool.main.engine={ version = \"0.11\", policy = \"priority\", watermark = \"1%\", stop = \"eos\", skip_ahead = 4 }", "pool.main.engine.version=0.2",
+		"pool.main.role=decode", "pool.main.role=prefill", "pool.main.link={ bandwidth = \"50GB/s\", latency = \"5ms\" }",
+		"pool.main.engine.speculative={ drafts = 3, acceptance = \"70%\", draft_time = \"0.8ms\" }",
 	} {
 		f.Add(base, set)
 	}

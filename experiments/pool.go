@@ -20,6 +20,8 @@ func (l *loader) pool(t *config.Table) sim.Pool {
 	before := l.doc.Failures()
 	p := sim.Pool{Name: name(t, "name", `"main"`)}
 	p.Classes = config.Read(t, "classes", config.Texts, config.Default([]string(nil), "every class that no other pool names"))
+	p.Role = config.Read(t, "role", roles, config.Default("", "prefills and decodes"))
+	p.Link = l.link(t, p.Name, p.Role)
 	p.Deployment.LLM = catalogued(t, "model", `"llama-3.3-70b"`, models.FindLLM)
 	p.Deployment.GPU = catalogued(t, "gpu", `"h100-sxm-80gb"`, models.FindGPU)
 	p.Deployment.TP = config.Read(t, "tensor_parallel", config.Int, config.Default(1, "GPUs per replica"), config.Example[int]("8"), config.Between(1, 1024))
@@ -39,6 +41,7 @@ func (l *loader) pool(t *config.Table) sim.Pool {
 	// a valid TP no memory to compute; what can be read is still checked.
 	known := l.doc.Failures() == before
 	l.engine(t, &p, known)
+	checkRole(t, &p)
 	l.host(t, &p, known)
 	p.Thermal = l.thermal(t)
 	if known {

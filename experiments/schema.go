@@ -10,14 +10,17 @@ import (
 // order of messages and of docs/guide.md. Some count only beside others.
 var schema = config.Schema{
 	"":        {"title", "question", "start", "duration", "warmup", "seed", "replications", "network", "pool", "traffic", "change", "slo"},
-	"pool":    {"name", "classes", "model", "gpu", "tensor_parallel", "replicas", "router", "gpu_hour_usd", "weight_dtype", "static_scales", "kv_dtype", "overhead", "engine", "host", "thermal"},
+	"pool":    {"name", "classes", "role", "link", "model", "gpu", "tensor_parallel", "replicas", "router", "gpu_hour_usd", "weight_dtype", "static_scales", "kv_dtype", "overhead", "engine", "host", "thermal"},
 	"traffic": {"class", "stream", "rate", "users", "think", "trace", "max_in_flight", "prompt", "output", "priority", "system_prompt", "prefix_hit"},
 	"change":  {"name", "class", "at", "ramp", "share", "rate", "prompt", "output"},
 	"slo":     {"name", "class", "only", "exclude", "metric", "threshold", "objective", "window", "spent", "count"},
 
+	"pool.link":    {"bandwidth", "latency", "overlap", "min_tokens"},
 	"pool.engine":  engineKeys(),
 	"pool.host":    {"front_fixed", "front_per_token", "step_fixed", "step_per_seq", "step_tp", "sync_fixed", "sync_per_seq", "publish_per_seq"},
 	"pool.thermal": {"enabled", "ambient"},
+
+	"pool.engine.speculative": {"drafts", "acceptance", "draft_time"},
 
 	"traffic.rate":          {"mean", "shape", "peak", "peak_to_trough", "burstiness", "bursts"},
 	"traffic.rate.bursts":   {"at", "length", "every", "factor"},
@@ -43,6 +46,8 @@ var synonyms = map[string]string{
 	"pool.engine.page_size": "block_size", "pool.engine.tokens_per_block": "block_size",
 	"pool.engine.mem_fraction_static": "gpu_memory_utilization", "pool.engine.free_gpu_memory_fraction": "gpu_memory_utilization",
 	"pool.engine.context_length": "max_model_len", "pool.engine.max_seq_len": "max_model_len", "pool.engine.max_total_tokens": "max_model_len",
+	"pool.kv_role": "role", "pool.engine.speculative_config": "speculative",
+	"pool.engine.speculative.num_speculative_tokens": "drafts", "pool.engine.speculative.acceptance_rate": "acceptance",
 	"traffic.name": "class", "traffic.rps": "rate", "traffic.qps": "rate", "traffic.request_rate": "rate", "traffic.concurrency": "users", "traffic.max_concurrency": "max_in_flight",
 	"slo.target": "objective", "slo.percentile": "objective", "slo.max": "threshold",
 }
@@ -92,6 +97,7 @@ var engineTable = []engineKey{
 	{"prefix_caching", []string{vllm}},
 	{"stop", []string{vllm}},
 	{"skip_ahead", []string{vllm}},
+	{"speculative", []string{vllm}},
 	{"stepping", []string{vllm}},
 
 	{"chunked_prefill_size", []string{sglang}},

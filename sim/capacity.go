@@ -14,30 +14,49 @@ import (
 // an idle replica: network, front end, the steps of its chunks, publication. It
 // is exact: the engine computes the same sum.
 func (p *plan) idleTTFT(pool int, prompt int32) clock.Duration {
-	spec := &p.exp.Pools[pool]
+	side := pool // that computes the prompt
+	if p.exp.Pools[pool].Role == "decode" && prompt >= p.exp.Pools[pool].Link.MinTokens {
+		side = p.feeder(pool)
+	}
+	spec := &p.exp.Pools[side]
 	h := &spec.Deployment.Host
 	t := p.exp.Network + clock.Duration((h.FrontFixedPs+h.FrontPerTokenPs*int64(prompt))/1000)
 	for done := int32(0); done < prompt; {
 		n := min(prompt-done, spec.Engine.MaxBatchedTokens)
 		b := models.Batch{Tokens: n, Seqs: 1, PrefillTokens: n, PrefillArea: int64(n)*int64(done) + int64(n)*int64(n)/2}
-		t += clock.Duration(p.models[pool].Step(b, spec.startBin()).Total() / 1000)
+		t += clock.Duration(p.models[side].Step(b, spec.startBin()).Total() / 1000)
 		done += n
 	}
-	if spec.Role == "decode" && prompt >= spec.Link.MinTokens {
+	if side != pool {
 		t += p.handoverTime(pool, prompt)
 	}
 	return t + clock.Duration(h.PublishPerSeqPs/1000)
 }
 
+// feeder returns the pool that computes prompts for a decode pool.
+func (p *plan) feeder(pool int) int {
+	for c, k := range p.poolOf {
+		if int(k) == pool && p.prefillOf[c] >= 0 {
+			return int(p.prefillOf[c])
+		}
+	}
+	return pool
+}
+
 // handoverTime returns what moving a prompt's KV to an idle decode replica of a
-// pool adds to its TTFT: the front end there, the hop, the transfer at full speed,
-// the step that computes its last token again.
+// pool adds to its TTFT: the front end there, the hop, the transfer at full speed
+// (with Overlap at least its last layer; what prefill hides is not counted), the
+// step that computes its last token again.
 func (p *plan) handoverTime(pool int, prompt int32) clock.Duration {
 	spec := &p.exp.Pools[pool]
 	d := &spec.Deployment
 	h := &d.Host
 	t := spec.Link.Latency + clock.Duration((h.FrontFixedPs+h.FrontPerTokenPs*int64(prompt))/1000)
-	t += clock.FromSeconds(float64(prompt) * float64(d.LLM.KVBytesPerToken(d.KVDtype)) / spec.Link.BytesPerS)
+	bytes := float64(prompt) * float64(d.LLM.KVBytesPerToken(d.KVDtype))
+	if spec.Link.Overlap {
+		bytes /= float64(d.LLM.Layers)
+	}
+	t += clock.FromSeconds(bytes / min(spec.Link.BytesPerS, p.exp.Pools[p.feeder(pool)].Link.BytesPerS))
 	b := models.Batch{Tokens: 1, Seqs: 1, PrefillTokens: 1, PrefillArea: int64(prompt) - 1}
 	return t + clock.Duration(p.models[pool].Step(b, spec.startBin()).Total()/1000)
 }

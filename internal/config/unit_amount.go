@@ -25,6 +25,9 @@ var (
 	// Bytes is a size: GB = 10^9 bytes, GiB = 2^30 bytes.
 	Bytes = Unit[float64]{Name: "a size", Allowed: `a number and kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (powers of 1024), in quotes`, Example: `"3.5GiB"`,
 		Parse: parseBytes, Format: formatBytes}
+	// Bandwidth is in bytes per second: "50GB/s".
+	Bandwidth = Unit[float64]{Name: "a bandwidth", Allowed: `a size per s, in quotes: kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (powers of 1024)`, Example: `"50GB/s"`,
+		Parse: parseBandwidth, Format: func(v float64) string { return strings.TrimSuffix(formatBytes(v), `"`) + `/s"` }}
 	// Celsius is a temperature: 30 or "30C".
 	Celsius = Unit[float64]{Name: "a temperature", Allowed: `a number of degrees Celsius, such as 30 or "30C"`, Example: "30",
 		Parse: parseCelsius, Format: formatFloat}
@@ -207,6 +210,24 @@ func formatBytes(v float64) string {
 		}
 	}
 	return strconv.Quote(formatFloat(v) + "B")
+}
+
+func parseBandwidth(v any) (float64, error) {
+	s, ok := v.(string)
+	if !ok {
+		if _, err := parseFloat(v); err == nil {
+			return 0, errors.New("has no unit")
+		}
+		return 0, fmt.Errorf("is %s, not a bandwidth", describe(v))
+	}
+	size, per, ok := strings.Cut(s, "/")
+	if !ok {
+		return 0, errors.New("is not per second")
+	}
+	if strings.TrimSpace(per) != "s" {
+		return 0, fmt.Errorf("is per %q", per)
+	}
+	return parseBytes(size)
 }
 
 func parseCelsius(v any) (float64, error) {

@@ -35,6 +35,7 @@ func TestUnits(t *testing.T) {
 	}
 	add("RateText", texts...)
 	add("Bytes", row(Bytes, "80GB"), row(Bytes, "3.5GiB"), row(Bytes, "512 MiB"), row(Bytes, "80"), row(Bytes, int64(80)), row(Bytes, "80Gb"))
+	add("Bandwidth", row(Bandwidth, "50GB/s"), row(Bandwidth, "12.5 GB/s"), row(Bandwidth, "1.5GiB/s"), row(Bandwidth, "400Gb/s"), row(Bandwidth, "50GB"), row(Bandwidth, "50GB/min"), row(Bandwidth, int64(50)), row(Bandwidth, true))
 	add("Share", row(Share, "99.9%"), row(Share, 0.999), row(Share, "30 %"), row(Share, int64(1)), row(Share, "0.1"), row(Share, "99,9%"))
 	add("Tokens", row(Tokens, int64(2000)), row(Tokens, "2K"), row(Tokens, "2Ki"), row(Tokens, "1.5K tokens"), row(Tokens, "2X"), row(Tokens, "2GB"))
 	add("WholeTokens", row(WholeTokens, "8Ki"), row(WholeTokens, 1.5), row(WholeTokens, "1.5K"))
@@ -54,6 +55,7 @@ func TestUnitsReadBackWhatTheyWrite(t *testing.T) {
 		same(t, FineSpan, rapid.Int64Range(0, 1e13).Draw(t, "fine"))
 		same(t, Share, rapid.Float64Range(0, 1).Draw(t, "share"))
 		same(t, Rate, rapid.Float64Range(0, 1e6).Draw(t, "rate"))
+		same(t, Bandwidth, rapid.Float64Range(1, 1e13).Draw(t, "bandwidth"))
 		same(t, Tokens, rapid.Float64Range(1, 1e7).Draw(t, "tokens"))
 		same(t, TimeOfDay, clock.Duration(rapid.Int64Range(0, 1439).Draw(t, "minute"))*clock.Minute)
 		same(t, WeekTime, clock.Duration(rapid.Int64Range(0, 7*1440-1).Draw(t, "week"))*clock.Minute)
