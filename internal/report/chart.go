@@ -41,7 +41,9 @@ type chart struct {
 	min     float64 // of the left axis
 	every   float64 // between the left axis's labels; 0 = from the range
 	second  *secondAxis
-	labels  int // pixels right of the plot for direct labels
+	clip    float64 // where +Inf is drawn: the left axis's upper end; 0 = nowhere
+	clipAs  string  // what +Inf means, in the table and the tooltip
+	labels  int     // pixels right of the plot for direct labels
 
 	Keys []key // what the colours mean, where no direct label fits
 }
@@ -184,14 +186,36 @@ func (c *chart) largest() float64 {
 	for _, l := range c.levels {
 		top = max(top, l.value)
 	}
-	return top
+	return max(top, c.clip)
 }
 
-// empty reports whether there is nothing to draw: no finite value other than 0
-// in any column.
+// clipInfinite draws the infinite values of the columns at the top of the left
+// axis; call it when all other columns and levels are set. It reports whether
+// there are any.
+func (c *chart) clipInfinite(as string) bool {
+	if !slices.ContainsFunc(c.columns, func(col chartColumn) bool { return infinite(col.Values) > 0 }) {
+		return false
+	}
+	c.clipAs, c.clip = as, niceMax(1.1*c.largest())
+	if c.log {
+		c.clip = tickAbove(1.1 * c.largest())
+	}
+	return true
+}
+
+// shown is the value at which v is drawn.
+func (c *chart) shown(v float64) float64 {
+	if c.clip > 0 && math.IsInf(v, 1) {
+		return c.clip
+	}
+	return v
+}
+
+// empty reports whether there is nothing to draw: no value other than 0 in any
+// column.
 func (c *chart) empty() bool {
 	for _, col := range c.columns {
-		if slices.ContainsFunc(col.Values, func(v float64) bool { return v != 0 && !math.IsNaN(v) && !math.IsInf(v, 0) }) {
+		if slices.ContainsFunc(col.Values, func(v float64) bool { return v != 0 && !math.IsNaN(v) }) {
 			return false
 		}
 	}
@@ -242,6 +266,8 @@ type blockColumn struct {
 	Hidden bool         `json:"hidden,omitempty"`
 	Colour string       `json:"colour,omitempty"`
 	Values []chartValue `json:"values"`
+	Above  []int        `json:"above,omitempty"` // rows drawn at the top of the axis
+	As     string       `json:"as,omitempty"`    // what those rows say
 }
 
 // chartValue is a number on the page: four significant digits, counts in full, and
@@ -288,7 +314,10 @@ func (c *chart) JSON(start clock.Duration) (template.JS, error) {
 	for i, col := range c.columns {
 		out := blockColumn{Label: col.Label, Unit: col.Unit, Hidden: col.hidden, Values: make([]chartValue, len(col.Values))}
 		for k, v := range col.Values {
-			out.Values[k] = chartValue(v)
+			out.Values[k] = chartValue(c.shown(v))
+			if c.clip > 0 && math.IsInf(v, 1) {
+				out.Above, out.As = append(out.Above, k), c.clipAs
+			}
 		}
 		for _, l := range c.lines {
 			if l.column == i && !l.hidden {

@@ -16,14 +16,17 @@ func (s *story) burnDownChart(i int) *chart {
 	if len(curve) < 2 {
 		return nil
 	}
-	c := &chart{ID: fmt.Sprintf("budget%d", i), group: groupBudget, days: true, from: 0, to: s.budgetEnd(), Height: 230, Unit: "% left", labels: 16}
+	c := &chart{ID: fmt.Sprintf("budget%d", i), group: groupBudget, days: true, from: 0, to: min(s.budgetEnd(), clock.Time(o.Window)), Height: 230, Unit: "% left", labels: 16}
 	var known, projected, lo, hi []float64
 	least := 0.0
 	for k, p := range curve {
+		if p.T > c.to {
+			break
+		}
 		c.t = append(c.t, p.T)
 		left := 100 * (1 - p.Spent)
 		least = min(least, left)
-		lo, hi = append(lo, 100*(1-p.Hi)), append(hi, 100*(1-p.Lo))
+		lo, hi = append(lo, min(100, 100*(1-p.Hi))), append(hi, min(100, 100*(1-p.Lo)))
 		known, projected = append(known, none64), append(projected, none64)
 		if !p.Projected {
 			known[k] = left
@@ -44,7 +47,9 @@ func (s *story) burnDownChart(i int) *chart {
 		}
 	}
 	for _, a := range o.Alerts[:min(maxTicks, len(o.Alerts))] {
-		c.ticks = append(c.ticks, alertTick(a))
+		if a.Fired <= c.to {
+			c.ticks = append(c.ticks, alertTick(a))
+		}
 	}
 	if c.to > s.r.End {
 		c.bands = []timeBand{{s.r.End, c.to, "projected", "--arrivals", .07}}
@@ -141,6 +146,7 @@ func (s *story) burnChart() *chart {
 		}
 	}
 	c.max = niceMax(1.15 * max(top, c.largest()))
+	c.joinLevels()
 	c.Title = fmt.Sprintf("The budget burns up to %s times as fast as allowed (%s)", factor(top), short(name, 40))
 	if top <= 1 {
 		c.Title = fmt.Sprintf("The budget never burns faster than allowed: its highest rate is %s (%s)", factor(top), short(name, 40))
@@ -150,6 +156,21 @@ func (s *story) burnChart() *chart {
 		c.Aid += fmt.Sprintf(" Shown: %d of %d objectives.", len(c.lines), n)
 	}
 	return c
+}
+
+// levelGap is the room that the name above a level needs, in pixels.
+const levelGap = 20
+
+// joinLevels gives levels that lie too close for a name each one label, at the
+// highest of them. They are in ascending order.
+func (c *chart) joinLevels() {
+	for i := len(c.levels) - 1; i > 0; {
+		top := i
+		for i--; i >= 0 && c.pixel(c.levels[i].value)-c.pixel(c.levels[top].value) < levelGap; i-- {
+			c.levels[top].name += "; " + c.levels[i].name
+			c.levels[i].name = ""
+		}
+	}
 }
 
 // focusFirst lists the objectives, the one that decided before the others.

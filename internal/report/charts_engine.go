@@ -28,14 +28,14 @@ func (s *story) arrivalChart() *chart {
 		}
 	}
 	c.draw("arrivals", "/s", arrived, line{colour: "--arrivals", fill: .18})
-	c.draw("of these completed", "/s", completed, line{colour: "--good", dash: "dashed"})
+	c.draw("completions", "/s", completed, line{colour: "--good", dash: "dashed"})
 	if c.empty() {
 		return nil
 	}
 	k := argmax(arrived)
 	c.Title = fmt.Sprintf("Arrivals peak at %s requests/s (%s)", number(arrived[k], decimals(arrived[k], 0)), s.label(s.r.Series.T[k]))
-	c.Aid = "Requests by the time they arrive; the dashed line falls behind where requests are rejected or never answered."
-	c.Keys = []key{{"arrivals", "--arrivals", "area"}, {"of these completed", "--good", "dash"}}
+	c.Aid = "Arrivals by the time of the request, completions by the time of the last token; the dashed line stays below where requests are rejected or pile up."
+	c.Keys = []key{{"arrivals", "--arrivals", "area"}, {"completions", "--good", "dash"}}
 	return c
 }
 
@@ -69,7 +69,11 @@ func (s *story) cacheChart(i int, p *sim.PoolSeries) *chart {
 	if c.empty() {
 		return nil
 	}
-	c.Title = fmt.Sprintf("The KV cache is at most %s full", share(largest(p.KVMax)))
+	peak := largest(p.KVMax)
+	if i < len(s.r.Pools) {
+		peak = max(peak, s.r.Pools[i].KVPeak) // between the samples of the series
+	}
+	c.Title = fmt.Sprintf("The KV cache is at most %s full", share(peak))
 	if largest(p.Preempt) > 0 {
 		c.under("preemptions", p.Preempt, "--slo", .35)
 		c.Title += "; preemptions happen"
@@ -77,6 +81,11 @@ func (s *story) cacheChart(i int, p *sim.PoolSeries) *chart {
 		c.Title += "; nothing is preempted"
 	}
 	c.Aid = "Share of the KV blocks in use. Near 100 %, requests wait for blocks or lose theirs and are computed again."
+	if largest(p.PrefixHit) > 0 {
+		c.draw("prompt tokens found in the prefix cache", "%", scaled(inPercent, p.PrefixHit), line{colour: "--good", dash: "dashed", label: "prefix hits"})
+		c.labels = 76
+		c.Aid += " Dashed: share of the prompt tokens found in the prefix cache."
+	}
 	return c
 }
 

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"slosim/sim"
 	"slosim/sim/clock"
@@ -26,21 +27,47 @@ const maxTicks = 60
 // marked; class "" marks all of them.
 func (s *story) runChart(id, class string) *chart {
 	c := &chart{ID: id, group: groupRun, t: s.r.Series.T, from: 0, to: s.r.End, Height: 230}
-	last := -s.r.End
+	var names []string
+	room := 0.0
 	for _, change := range s.r.Experiment.Changes {
 		t := clock.Time(change.At)
 		if class != "" && change.Class != class || t > s.r.End {
 			continue
 		}
-		name := short(change.Name, 20) + " starts"
-		if float64(t.Sub(last)) < .15*float64(s.r.End) {
-			name = ""
+		name := short(change.Name, 20)
+		// The lines of a cluster share the label of its first one.
+		if n := len(c.moments); n > 0 {
+			apart := float64(t.Sub(c.moments[n-1].t)) / float64(s.r.End) * leastPlot
+			if apart < (room+nameWidth([]string{name}))/2 {
+				names = append(names, name)
+				room = nameWidth(names)
+				c.moments[n-len(names)+1].name = startName(names)
+				c.moments = append(c.moments, moment{t, ""})
+				continue
+			}
 		}
-		c.moments = append(c.moments, moment{t, name})
-		last = t
+		names, room = []string{name}, nameWidth([]string{name})
+		c.moments = append(c.moments, moment{t, startName(names)})
 	}
 	return c
 }
+
+// leastPlot is the width of a plot that names of changes count on, and cellWidth
+// that of a character, in pixels.
+const (
+	leastPlot = 480
+	cellWidth = 6.5
+)
+
+// startName names the changes that begin around one moment.
+func startName(names []string) string {
+	if len(names) == 1 {
+		return names[0] + " starts"
+	}
+	return strings.Join(names, ", ") + " start"
+}
+
+func nameWidth(names []string) float64 { return cellWidth * float64(width(startName(names))+2) }
 
 // heroChart shows the metric that decided over time, with what changed and what
 // was promised.
@@ -76,10 +103,14 @@ func (s *story) latencyChart(id string, data *sim.ClassSeries, tpot bool, object
 	if tpot {
 		name, p50, p99, objective = "TPOT", data.TPOTP50, data.TPOTP99, s.focus
 	}
-	if largest(p99) == 0 {
+	if largest(p99) == 0 && infinite(p99) == 0 {
 		return nil
 	}
-	sc := timeScale(largest(p99))
+	most := max(largest(p99), largest(p50))
+	if most == 0 && objective != nil {
+		most = objective.Threshold.Seconds()
+	}
+	sc := timeScale(most)
 	c.Unit = unitName(sc)
 	c.labels = 44
 	if !tpot && len(s.r.Seeds) > 1 {
@@ -96,29 +127,45 @@ func (s *story) latencyChart(id string, data *sim.ClassSeries, tpot bool, object
 	} else {
 		c.Title = s.peak(name+" P99", p99)
 	}
-	s.shadeNever(c, p99)
+	s.shadeNever(c, p99, .12)
+	s.shadeNever(c, p50, .14)
+	if c.clipInfinite("not answered") {
+		top := make([]float64, len(p99))
+		for i, v := range p99 {
+			top[i] = none64
+			if math.IsInf(v, 1) {
+				top[i] = v
+			}
+		}
+		c.draw("", c.Unit, top, line{colour: "--slo", width: 5})
+		c.columns[len(c.columns)-1].hidden = true
+		c.Keys = append(c.Keys, key{"above the axis: not answered", "--slo", "line"})
+	}
 	width := span(s.r.Series.Width)
 	c.Aid = fmt.Sprintf("%s of the requests that arrived in each %s: half are faster than P50, one in a hundred is slower than P99.", name, width)
 	if c.log {
 		c.Aid += " Log scale: equal steps are equal factors."
 	}
 	if len(c.bands) > 0 {
-		c.Aid += " Shaded: more than 1 % were never answered."
+		c.Aid += " Shaded, with P99 at the top edge: more than 1 % of the requests were rejected or never answered."
+		if infinite(p50) > 0 {
+			c.Aid += " Darker: more than half."
+		}
 	}
 	return c
 }
 
-// shadeNever marks the windows whose P99 lies among requests never answered.
-func (s *story) shadeNever(c *chart, p99 []float64) {
-	for i := 0; i < len(p99); i++ {
-		if !math.IsInf(p99[i], 1) {
+// shadeNever marks the windows whose quantile lies among requests never answered.
+func (s *story) shadeNever(c *chart, quantile []float64, opacity float32) {
+	for i := 0; i < len(quantile); i++ {
+		if !math.IsInf(quantile[i], 1) {
 			continue
 		}
 		from := i
-		for i < len(p99) && math.IsInf(p99[i], 1) {
+		for i < len(quantile) && math.IsInf(quantile[i], 1) {
 			i++
 		}
-		c.bands = append(c.bands, timeBand{c.t[from], s.windowEnd(i - 1), "", "--slo", .12})
+		c.bands = append(c.bands, timeBand{c.t[from], s.windowEnd(i - 1), "", "--slo", opacity})
 	}
 }
 
@@ -143,7 +190,7 @@ func (s *story) cohortChart() *chart {
 	cohorts := s.cohorts(s.class)
 	var shown []*sim.ClassSeries
 	for _, c := range cohorts {
-		if largest(c.TTFTP99) > 0 {
+		if largest(c.TTFTP99) > 0 || infinite(c.TTFTP99) > 0 {
 			shown = append(shown, c)
 		}
 	}
@@ -153,7 +200,10 @@ func (s *story) cohortChart() *chart {
 	c := s.runChart("cohorts", s.class)
 	top, low := 0.0, math.Inf(1)
 	for _, x := range shown {
-		top, low = max(top, largest(x.TTFTP99)), min(low, median(x.TTFTP50))
+		top = max(top, largest(x.TTFTP99))
+		if m := median(x.TTFTP50); m < low {
+			low = m
+		}
 	}
 	sc := timeScale(top)
 	c.Unit, c.labels, c.log, c.Height = unitName(sc), 110, top > logAbove*low, 260
@@ -168,6 +218,9 @@ func (s *story) cohortChart() *chart {
 	c.Aid = "TTFT P99 by cohort: those whom a change moved, and the rest, who share the replicas with them."
 	if c.log {
 		c.Aid += " Log scale."
+	}
+	if c.clipInfinite("not answered") {
+		c.Aid += " At the top edge: more than 1 % of the cohort was rejected or never answered."
 	}
 	return c
 }

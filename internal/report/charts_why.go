@@ -34,7 +34,7 @@ func (s *story) stageChart() *chart {
 		return nil
 	}
 	c.Title = s.stageTitle()
-	c.Aid = "Mean time that a request spends in each stage before its first token; the stages add up to the mean TTFT."
+	c.Aid = "Mean time that an answered request spends in each stage before its first token; the stages add up to the mean TTFT of the answered."
 	return c
 }
 

@@ -136,12 +136,23 @@ func (s *story) budgetFact(o *sim.SLO) fact {
 	if rest.V <= 0 {
 		f.Value, f.Interval = "0 %", ""
 	}
-	f.Basis = fmt.Sprintf("%s bad requests allowed in %s; %s", number(b.Total, 0), span(o.Window), plural(rest.R, "replication"))
+	if o.Spent > 0 {
+		f.Extra = joinSentences(f.Extra, share(o.Spent)+" was gone before the start")
+	}
+	f.Basis = fmt.Sprintf("%s allowed in %s; %s", badAllowed(b.Total), span(o.Window), plural(rest.R, "replication"))
 	if s.first != nil && s.index < len(o.Phases) && o.Target < 1 {
 		then, now := o.Phases[0].BadShare.V/(1-o.Target), o.Phases[s.index].BadShare.V/(1-o.Target)
 		f.Change = "burn rate " + factor(then) + " " + clean(s.first.Name) + ", " + factor(now) + " " + clean(s.last.Name)
 	}
 	return f
+}
+
+// badAllowed writes the size of a budget: "142,560 bad requests".
+func badAllowed(total float64) string {
+	if text := number(total, 0); text != "1" {
+		return text + " bad requests"
+	}
+	return "1 bad request"
 }
 
 // exhaustion says when a budget is gone, or why that is not known.

@@ -137,7 +137,17 @@ func (sc scale) interval(e stats.Estimate) string {
 	if math.IsInf(e.Hi, 1) {
 		hi, end = "∞", ")"
 	}
-	return "[" + number(e.Lo*sc.factor, d) + ", " + hi + end
+	lo := e.Lo
+	if e.V >= 0 {
+		lo = max(0, lo) // no time, share or count is below 0
+	}
+	return "[" + number(lo*sc.factor, d) + ", " + hi + end
+}
+
+// capped is a share with its interval within 100 %.
+func capped(e stats.Estimate) stats.Estimate {
+	e.Hi = max(e.V, min(1, e.Hi))
+	return e
 }
 
 // full writes value and interval: "4.9 s [4.5, 5.2]".
@@ -182,9 +192,16 @@ func attainedParts(e stats.Estimate) []string {
 	if e.R == 1 && e.V < 1 {
 		digits = max(1, digits)
 	}
+	// A share short of all, or above none, must not be rounded to it.
+	for text := number(100*e.V, digits); digits < 5 && (e.V < 1 && text == number(100, digits) || e.V > 0 && text == number(0, digits)); text = number(100*e.V, digits) {
+		digits++
+	}
+	if e.V <= 0 || e.R == 1 && e.V >= 1 {
+		digits = 0
+	}
 	interval := ""
 	if e.R > 1 {
-		interval = "[" + number(100*e.Lo, digits) + ", " + number(100*e.Hi, digits) + "]"
+		interval = "[" + number(100*max(0, min(e.Lo, e.V)), digits) + ", " + number(100*max(min(1, e.Hi), e.V), digits) + "]"
 	}
 	return []string{number(100*e.V, digits) + " %", interval}
 }

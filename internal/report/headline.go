@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"slosim/sim"
 	"slosim/sim/clock"
@@ -81,22 +82,42 @@ func (s *story) crossing(name string, values []float64, threshold float64) strin
 		if c := s.lastChange(t); c != "" {
 			text += ", " + c
 		}
-		if n := infinite(values); n > 0 {
-			return text + fmt.Sprintf("; for %s more than 1 %% of the requests are never answered", span(clock.Duration(n)*s.r.Series.Width))
-		}
-		if k := argmax(values); k >= 0 {
-			text += fmt.Sprintf("; it peaks at %s (%s)", plainAt(values[k]), s.label(s.r.Series.T[k]))
-		}
-		return text
+		return text + s.worst(values, "it peaks at")
 	}
-	k := argmax(values)
-	if k < 0 {
+	if argmax(values) < 0 && infinite(values) == 0 {
 		return name + " over time"
 	}
-	if values[k] > threshold {
-		return fmt.Sprintf("%s passes %s in single windows only; its peak is %s (%s)", name, plainSeconds(threshold), plainAt(values[k]), s.label(s.r.Series.T[k]))
+	if infinite(values) > 0 || largest(values) > threshold {
+		return fmt.Sprintf("%s passes %s in single windows only", name, plainSeconds(threshold)) + s.worst(values, "its peak is")
 	}
-	return fmt.Sprintf("%s stays below %s: its peak is %s (%s)", name, plainSeconds(threshold), plainAt(values[k]), s.label(s.r.Series.T[k]))
+	return fmt.Sprintf("%s stays below %s", name, plainSeconds(threshold)) + strings.Replace(s.worst(values, "its peak is"), ";", ":", 1)
+}
+
+// worst is a title's end: where a P99 peaks or, where it lies among requests
+// without an answer, in how many windows.
+func (s *story) worst(values []float64, peaks string) string {
+	if n := infinite(values); n > 0 {
+		windows := fmt.Sprintf("%s of %s", count(n), plural(known(values), "window"))
+		if n == known(values) {
+			windows = "every window"
+		}
+		return "; in " + windows + " more than 1 % of the requests were rejected or never answered"
+	}
+	if k := argmax(values); k >= 0 {
+		return fmt.Sprintf("; %s %s (%s)", peaks, plainAt(values[k]), s.label(s.r.Series.T[k]))
+	}
+	return ""
+}
+
+// known counts the windows with data.
+func known(values []float64) int {
+	n := 0
+	for _, v := range values {
+		if !math.IsNaN(v) {
+			n++
+		}
+	}
+	return n
 }
 
 // steadilyOver is the share of windows, from the first crossing on, from which a
@@ -105,11 +126,7 @@ const steadilyOver = .9
 
 // oftenOver is the title for a series that passes its threshold now and then.
 func (s *story) oftenOver(name string, values []float64, threshold float64) string {
-	text := fmt.Sprintf("%s is over %s for %s of the time", name, plainSeconds(threshold), share(shareOver(values, threshold)))
-	if k := argmax(values); k >= 0 {
-		text += fmt.Sprintf("; its peak is %s (%s)", plainAt(values[k]), s.label(s.r.Series.T[k]))
-	}
-	return text
+	return fmt.Sprintf("%s is over %s for %s of the time", name, plainSeconds(threshold), share(shareOver(values, threshold))) + s.worst(values, "its peak is")
 }
 
 // shareOver is the share of the windows with data that exceed the threshold.
@@ -151,6 +168,9 @@ func infinite(values []float64) int {
 
 // peak is the title of a chart without a promise.
 func (s *story) peak(name string, values []float64) string {
+	if n := infinite(values); n > 0 {
+		return name + " over time" + s.worst(values, "")
+	}
 	k := argmax(values)
 	if k < 0 {
 		return name + " over time"

@@ -17,7 +17,7 @@ func summaryMarkdown(s *story) ([]byte, error) {
 	line("%s", markdown(s.headline()))
 	if s.r.Partial {
 		line("")
-		line("**Partial**: interrupted after %s of %s.", s.label(s.r.End), span(s.r.Experiment.Duration))
+		line("**Partial**: interrupted; covers %s, until %s.", s.covered(), s.moment(s.r.End))
 	}
 	s.markdownPhases(line)
 	s.markdownSLOs(line)
@@ -29,6 +29,12 @@ func summaryMarkdown(s *story) ([]byte, error) {
 	for _, f := range s.facts() {
 		if strings.HasPrefix(f.Label, "Cost") {
 			line("%s: **%s** (%s).", f.Label, markdown(f.Value), markdown(f.Basis))
+		}
+	}
+	if notes := s.notes(); len(notes) > 0 {
+		line("")
+		for _, n := range notes {
+			line("- Note: %s", markdown(n))
 		}
 	}
 	line("")
@@ -90,7 +96,7 @@ func (s *story) markdownSLOs(line func(string, ...any)) {
 	for i := range s.r.SLOs {
 		o := &s.r.SLOs[i]
 		line("| %s | %s | %s | %s | %s | %s |", markdown(o.Name), o.Status, attained(o.Attained), target(o.Target),
-			inPercent.full(gone(o)), markdown(s.exhaustion(&o.Budget, o.Window)))
+			spent(o), markdown(s.exhaustion(&o.Budget, o.Window)))
 	}
 }
 

@@ -301,7 +301,7 @@ func (c *chart) labelOffsets() map[int]float64 {
 	var ends []end
 	for i, l := range c.lines {
 		if l.label != "" {
-			ends = append(ends, end{i, c.pixel(last(c.columns[l.column].Values))})
+			ends = append(ends, end{i, c.pixel(c.lastShown(c.columns[l.column].Values))})
 		}
 	}
 	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(a.y, b.y) })
@@ -326,10 +326,10 @@ func (c *chart) pixel(v float64) float64 {
 	return height * (hi - v) / (hi - lo)
 }
 
-// last returns the last finite value, or 0.
-func last(values []float64) float64 {
+// lastShown returns the last value that is drawn, or 0.
+func (c *chart) lastShown(values []float64) float64 {
 	for _, v := range slices.Backward(values) {
-		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+		if v = c.shown(v); !math.IsNaN(v) && !math.IsInf(v, 0) {
 			return v
 		}
 	}

@@ -80,14 +80,12 @@ func page(s *story) ([]byte, error) {
 		Status: s.r.Verdict.Status, Headline: s.headline(), Reason: clean(s.r.Verdict.Reason), Command: clean(s.m.Command), Facts: s.facts(),
 		Why: s.why(), Phases: s.phaseViews(), Pools: s.poolTable(), Source: s.source(), Zooms: s.zooms(), Compared: s.first != nil,
 	}
-	for _, w := range s.r.Warnings {
-		d.Warnings = append(d.Warnings, clean(w))
-	}
+	d.Warnings = s.notes()
 	if len(d.Warnings) > mostNotes {
 		d.Warnings, d.More = d.Warnings[:mostNotes-1], d.Warnings[mostNotes-1:]
 	}
 	if s.r.Partial {
-		d.Partial = fmt.Sprintf("Interrupted: this covers %s of %s, until %s.", span(clock.Duration(s.r.End)), span(s.r.Experiment.Duration), s.moment(s.r.End))
+		d.Partial = fmt.Sprintf("Interrupted: this covers %s, until %s.", s.covered(), s.moment(s.r.End))
 	}
 	for i := range s.r.SLOs {
 		d.SLOs = append(d.SLOs, s.sloCard(&s.r.SLOs[i]))
@@ -179,7 +177,11 @@ func (d *pageData) Nav() []pair {
 // setting writes the run in one line.
 func (s *story) setting() string {
 	e := s.r.Experiment
-	return fmt.Sprintf("%s from %s · %s", span(e.Duration), clock.Time(0).Label(e.Start), plural(len(s.r.Seeds), "replication"))
+	replications := plural(len(s.r.Seeds), "replication")
+	if n := e.Replications; len(s.r.Seeds) < n {
+		replications = fmt.Sprintf("%d of %s", len(s.r.Seeds), plural(n, "replication"))
+	}
+	return fmt.Sprintf("%s from %s · %s", span(e.Duration), clock.Time(0).Label(e.Start), replications)
 }
 
 // zooms are the presets of the time axis.

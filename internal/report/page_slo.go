@@ -56,9 +56,9 @@ func (s *story) sloCard(o *sim.SLO) sloCard {
 		Bar:    s.budgetBar(o), Alerts: s.alertTable(o),
 	}
 	if b.Spent.R > 0 {
-		c.Spent = inPercent.full(b.Spent) + " of the budget is spent within the run"
+		c.Spent = inPercent.full(gone(o)) + " of the budget is spent at the run's end"
 		if o.Spent > 0 {
-			c.Spent += ", " + share(o.Spent) + " before it"
+			c.Spent += ", of it " + share(o.Spent) + " before the start"
 		}
 		c.Spent += "."
 	}

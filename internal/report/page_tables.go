@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strings"
 
 	"slosim/sim"
@@ -43,7 +44,7 @@ func num(s string) cell  { return cell{Text: s, Num: true} }
 func estimated(e stats.Estimate) cell {
 	sc := timeScale(e.V)
 	c := cell{Text: sc.value(e), Sub: sc.interval(e), Num: true}
-	if e.Thin {
+	if e.Thin && c.Text != none {
 		c.Text += " *"
 	}
 	return c
@@ -180,6 +181,10 @@ func (s *story) poolTable() *tableView {
 		return nil
 	}
 	t := &tableView{Head: []cell{text("pool"), num("replicas"), num("peak load"), num("busy"), num("KV peak"), num("preemptions"), num("SM clock"), num("hottest"), num("power per GPU"), num("energy"), num("GPU hours"), num("per month")}}
+	hits := s.prefixHits()
+	if hits {
+		t.Head = append(t.Head, num("prefix hits"))
+	}
 	for i := range s.r.Pools {
 		p := &s.r.Pools[i]
 		plainUnit := func(unit string, e stats.Estimate) cell {
@@ -190,16 +195,25 @@ func (s *story) poolTable() *tableView {
 		if p.ClockMinMHz > 0 {
 			minimum = "least " + number(p.ClockMinMHz, 0)
 		}
-		t.Rows = append(t.Rows, []cell{
+		row := []cell{
 			{Text: clean(p.Name), Sub: plural(p.GPUs, "GPU"), Strong: true}, num(count(p.Replicas)),
-			{Text: peakLoad(p), Sub: loadNote(p), Num: true}, {Text: inPercent.value(p.Busy), Sub: inPercent.interval(p.Busy), Num: true},
+			{Text: peakLoad(p), Sub: loadNote(p), Num: true}, {Text: inPercent.value(p.Busy), Sub: inPercent.interval(capped(p.Busy)), Num: true},
 			{Text: share(p.KVPeak), Sub: "of " + count(p.KVBlocks) + " blocks", Num: true}, plainUnit("", p.Preemptions),
 			{Text: scale{1, " MHz"}.value(p.ClockMHz), Sub: minimum, Num: true}, num(degrees(p.TempMaxC)), plainUnit(" W", p.PowerW),
 			num(kilowattHours(p.EnergyKWh)), num(number(p.GPUHours, 0)), num(perMonth(p)),
-		})
+		}
+		if hits {
+			row = append(row, cell{Text: inPercent.value(p.PrefixHit), Sub: inPercent.interval(capped(p.PrefixHit)), Num: true})
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	t.Notes = []string{"Peak load is the highest rate of the last phase ÷ the rate at which its mix saturates the pool. Busy is the share of time a step runs: near 100 % from light load on, and no measure of utilisation."}
 	return t
+}
+
+// prefixHits reports whether any pool's prefix cache was of use.
+func (s *story) prefixHits() bool {
+	return slices.ContainsFunc(s.r.Pools, func(p sim.PoolResult) bool { return p.PrefixHit.V > 0 })
 }
 
 func kilowattHours(v float64) string {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -179,7 +180,8 @@ func (h headline) scale(v float64) scale {
 	return timeScale(v)
 }
 
-// decides returns the number that an objective is read by; ok is false for
+// decides returns the number that an objective is read by: of the answered
+// requests where rejected ones are no events of the objective; ok is false for
 // availability, whose number is the attained share itself.
 func decides(o slo.Objective) (h headline, ok bool) {
 	pick := map[slo.Metric]func(*sim.ClassPhase) *sim.Distribution{
@@ -191,6 +193,9 @@ func decides(o slo.Objective) (h headline, ok bool) {
 		return headline{}, false
 	}
 	name, quantile := quantileFor(o.Target)
+	if o.Metric == slo.TTFT && slices.Contains(o.Skip, "rejected") {
+		pick, name = func(c *sim.ClassPhase) *sim.Distribution { return &c.Answered }, name+" of answered"
+	}
 	return headline{
 		Name:      metricName(o.Metric) + " " + name,
 		Threshold: o.Threshold.Seconds(),
@@ -199,9 +204,11 @@ func decides(o slo.Objective) (h headline, ok bool) {
 }
 
 // quantileFor returns the reported quantile nearest to a target from below;
-// P99 stands for every stricter target.
+// P99.9 stands for every stricter target.
 func quantileFor(target float64) (string, func(*sim.Distribution) stats.Estimate) {
 	switch {
+	case target >= .9985:
+		return "P99.9", func(d *sim.Distribution) stats.Estimate { return d.P999 }
 	case target >= .985:
 		return "P99", func(d *sim.Distribution) stats.Estimate { return d.P99 }
 	case target >= .945:
@@ -254,13 +261,50 @@ func gone(o *sim.SLO) stats.Estimate {
 	return e
 }
 
+// spent writes gone with the part of it that was gone before: "85 %, of it 60 %
+// before the start".
+func spent(o *sim.SLO) string {
+	text := inPercent.full(gone(o))
+	if o.Spent > 0 {
+		text += ", of it " + share(o.Spent) + " before the start"
+	}
+	return text
+}
+
+// covered says what a partial run covers: "3 of 5 replications, 20 h of 72 h".
+func (s *story) covered() string {
+	return fmt.Sprintf("%d of %s, %s of %s", len(s.r.Seeds), plural(max(len(s.r.Seeds), s.r.Experiment.Replications), "replication"), span(s.r.End.Sub(0)), span(s.r.Experiment.Duration))
+}
+
+// notes are the warnings of the run and of its experiment.
+func (s *story) notes() []string {
+	var out []string
+	for _, w := range s.r.Warnings {
+		out = append(out, clean(w))
+	}
+	if s.m.Provenance == nil {
+		return out
+	}
+	for _, w := range s.m.Provenance.Warnings {
+		text := clean(w.Msg)
+		if w.Key != "" {
+			text = clean(w.Key) + ": " + text
+		}
+		if w.Try != "" {
+			text += "; try " + clean(w.Try)
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
 // left is the share of an objective's budget that remains at the span's end.
 func left(o *sim.SLO) (v stats.Estimate, ok bool) {
 	e := gone(o)
 	if e.R == 0 || math.IsNaN(e.V) {
 		return stats.Estimate{}, false
 	}
-	e.V, e.Lo, e.Hi = 1-e.V, 1-e.Hi, 1-e.Lo
+	e.V, e.Lo, e.Hi = min(1, 1-e.V), 1-e.Hi, min(1, 1-e.Lo)
 	return e, true
 }
 

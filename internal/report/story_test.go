@@ -95,7 +95,7 @@ func TestBudgetCountsWhatWasGoneBefore(t *testing.T) {
 	if card.Bar.Before != 50 || card.Bar.Spent != 20.8 || card.Bar.Marks[0].When != "before the run" {
 		t.Errorf("bar %+v, want 50 %% of its length before, 20.8 %% in the run, 50 %% passed before", card.Bar)
 	}
-	if want := "25.0 % of the budget is spent within the run, 60 % before it."; card.Spent != want {
+	if want := "85.0 % of the budget is spent at the run's end, of it 60 % before the start."; card.Spent != want {
 		t.Errorf("got %q, want %q", card.Spent, want)
 	}
 	c := s.burnDownChart(0)

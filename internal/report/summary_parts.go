@@ -58,6 +58,7 @@ type summaryDistribution struct {
 	P90      *estimate `json:"p90"`
 	P95      *estimate `json:"p95"`
 	P99      *estimate `json:"p99"`
+	P999     *estimate `json:"p999"`
 	Max      amount    `json:"max"`
 	Exact    bool      `json:"exact"`
 	RelError amount    `json:"rel_error"`
@@ -150,6 +151,7 @@ type summaryPool struct {
 	Preemptions    *estimate     `json:"preemptions"`
 	LostTokens     *estimate     `json:"lost_tokens"`
 	Busy           *estimate     `json:"busy"`
+	PrefixHit      *estimate     `json:"prefix_hit"`
 	Load           []summaryLoad `json:"load"`
 	SaturationPerS amount        `json:"saturation_per_s"`
 	PeakLoad       amount        `json:"peak_load"`
@@ -205,7 +207,7 @@ func (s *story) summaryPhase(p *sim.Phase) summaryPhase {
 
 func toDistribution(d *sim.Distribution, beyond clock.Time) summaryDistribution {
 	to := func(e stats.Estimate) *estimate { return toEstimate(e, beyond) }
-	return summaryDistribution{Mean: to(d.Mean), P50: to(d.P50), P90: to(d.P90), P95: to(d.P95), P99: to(d.P99),
+	return summaryDistribution{Mean: to(d.Mean), P50: to(d.P50), P90: to(d.P90), P95: to(d.P95), P99: to(d.P99), P999: to(d.P999),
 		Max: amount(d.Max), Exact: d.Exact, RelError: amount(d.RelError)}
 }
 
@@ -258,7 +260,8 @@ func (s *story) summaryBudget(o *sim.SLO) summaryBudget {
 	return out
 }
 
-// unknownIfZero is a load, which is null where the traffic has no closed form.
+// unknownIfZero is a load or a price, which is null where the traffic has no
+// closed form or the pool no price.
 func unknownIfZero(v float64) amount {
 	if v == 0 {
 		return amount(math.NaN())
@@ -274,11 +277,11 @@ func toAmount(t clock.Time) *amount {
 func toPool(p *sim.PoolResult) summaryPool {
 	out := summaryPool{
 		Name: p.Name, Replicas: p.Replicas, GPUs: p.GPUs, KVBlocks: p.KVBlocks, KVTokens: p.KVTokens, KVPeak: amount(p.KVPeak),
-		Preemptions: toEstimate(p.Preemptions, 0), LostTokens: toEstimate(p.LostTokens, 0), Busy: toEstimate(p.Busy, 0),
+		Preemptions: toEstimate(p.Preemptions, 0), LostTokens: toEstimate(p.LostTokens, 0), Busy: toEstimate(p.Busy, 0), PrefixHit: toEstimate(p.PrefixHit, 0),
 		Load: []summaryLoad{}, SaturationPerS: unknownIfZero(p.SaturationRate), PeakLoad: unknownIfZero(p.PeakLoad),
 		ClockMHz: toEstimate(p.ClockMHz, 0), ClockMinMHz: amount(p.ClockMinMHz), PowerW: toEstimate(p.PowerW, 0),
 		TempC: toEstimate(p.TempC, 0), TempMaxC: amount(p.TempMaxC), GPUHours: amount(p.GPUHours),
-		USD: amount(p.USD), USDPerMonth: amount(p.USDPerMonth), EnergyKWh: amount(p.EnergyKWh),
+		USD: unknownIfZero(p.USD), USDPerMonth: unknownIfZero(p.USDPerMonth), EnergyKWh: amount(p.EnergyKWh),
 		StepShares: stepShares{amount(p.Split.Gemm), amount(p.Split.Attn), amount(p.Split.Comm), amount(p.Split.Small), amount(p.Split.Head), amount(p.Split.Host)},
 	}
 	for _, l := range p.Load {

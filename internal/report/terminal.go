@@ -21,7 +21,7 @@ const (
 )
 
 // mostLabel bounds the labels of the numbers, which hold names of phases.
-const mostLabel = 32
+const mostLabel = 40
 
 // maxPhaseRows bounds the table of phases; all of it is in summary.json.
 const maxPhaseRows = 30
@@ -103,7 +103,7 @@ func (t *terminal) verdict() {
 	}
 	t.paragraph(lead, statusStyle(v.Status), head)
 	if t.r.Partial {
-		t.paragraph("partial: ", yellow, fmt.Sprintf("interrupted; covers %s of %s", span(t.r.End.Sub(0)), span(t.r.Experiment.Duration)))
+		t.paragraph("partial: ", yellow, "interrupted; covers "+t.covered())
 	}
 }
 
@@ -114,11 +114,12 @@ func (t *terminal) numbers() {
 	}
 	fmt.Fprintln(t.w)
 	wide := 0
+	most := min(mostLabel, t.width-26) // an interval keeps its line
 	for _, f := range facts {
-		wide = max(wide, width(fit(f.Label, mostLabel)))
+		wide = max(wide, width(fit(f.Label, most)))
 	}
 	for _, f := range facts {
-		label := fit(f.Label, mostLabel)
+		label := fit(f.Label, most)
 		lead := "  " + label + strings.Repeat(" ", wide-width(label)) + "  "
 		parts := []string{strings.TrimSpace(f.Value + " " + f.Interval)}
 		for _, p := range []string{f.Extra, f.Change, f.Basis} {
@@ -136,17 +137,22 @@ func (t *terminal) objectives() {
 	}
 	t.section("SLOs")
 	table := textTable{columns: []textColumn{{"objective", true, 0}, {"status", true, 0}, {"attained", false, 1}, {"target", false, 2},
-		{"budget spent", false, 0}, {"50 %", true, 4}, {"80 %", true, 3}, {"100 %", true, 0}, {"idle floor", false, 5}, {"alerts", false, 6}}}
+		{"budget spent", false, 3}, {"50 %", true, 6}, {"80 %", true, 5}, {"100 %", true, 4}, {"idle floor", false, 7}, {"alerts", false, 8}}}
 	for i := range t.r.SLOs {
 		o := &t.r.SLOs[i]
 		floor := none
 		if o.IdleFloor.R > 0 {
 			floor = share(o.IdleFloor.V)
 		}
-		table.add(clean(o.Name), string(o.Status), attained(o.Attained), target(o.Target), inPercent.full(gone(o)),
+		table.add(fit(clean(o.Name), t.width*2/5), string(o.Status), attained(o.Attained), target(o.Target), inPercent.full(gone(o)),
 			t.markCell(o, 50), t.markCell(o, 80), t.markCell(o, 100), floor, count(len(o.Alerts)))
 	}
 	table.write(t.w, t.width, t.paintStatus(func(i int) sim.Status { return t.r.SLOs[i].Status }, 1))
+	for i := range t.r.SLOs {
+		if o := &t.r.SLOs[i]; o.Spent > 0 {
+			t.paragraph("  ", dim, clean(o.Name)+": budget spent "+spent(o)+".")
+		}
+	}
 }
 
 // paintStatus dims the head and colours the status column.
@@ -181,8 +187,11 @@ func (t *terminal) phases() {
 		return
 	}
 	t.section("Phases")
-	table := textTable{columns: []textColumn{{"phase", true, 0}, {"class", true, 5}, {"cohort", true, 0}, {"requests", false, 2}, {"TTFT P50", false, 3},
-		{"P90", false, 6}, {"P99", false, 0}, {"TPOT P50", false, 4}, {"E2E P99", false, 7}, {"not ok", false, 1}}}
+	table := textTable{columns: []textColumn{{"phase", true, 0}, {"class", true, 6}, {"cohort", true, 0}, {"requests", false, 3}, {"TTFT P50", false, 4},
+		{"P90", false, 7}, {"P99", false, 0}, {"TPOT P50", false, 5}, {"E2E P99", false, 8}, {"not ok", false, 2}}}
+	if len(t.classes()) > 1 {
+		table.columns[1].drop = 1
+	}
 	thin, left := false, 0
 	for i := range t.r.Phases {
 		p := &t.r.Phases[i]
@@ -196,7 +205,7 @@ func (t *terminal) phases() {
 				continue
 			}
 			p99 := seconds(c.TTFT.P99)
-			if c.TTFT.P99.Thin {
+			if c.TTFT.P99.Thin && p99 != none {
 				p99, thin = p99+"*", true
 			}
 			table.add(clean(p.Name), clean(c.Class), clean(c.Cohort), count(c.N), timeScale(c.TTFT.P50.V).value(c.TTFT.P50),
@@ -206,7 +215,7 @@ func (t *terminal) phases() {
 	}
 	table.write(t.w, t.width, t.paintStatus(nil, -1))
 	if left > 0 {
-		t.paragraph("  ", dim, count(left)+" more rows are in summary.json.")
+		t.paragraph("  ", dim, plural(left, "more row")+" in summary.json.")
 	}
 	if thin {
 		t.paragraph("  * ", dim, "P99 from fewer than 1,000 requests in a replication.")
@@ -226,10 +235,18 @@ func (t *terminal) pools() {
 	t.section("Pools")
 	table := textTable{columns: []textColumn{{"pool", true, 0}, {"replicas", false, 1}, {"peak load", false, 0}, {"busy", false, 3}, {"KV peak", false, 2},
 		{"preemptions", false, 4}, {"SM clock", false, 5}, {"hottest", false, 6}, {"W/GPU", false, 7}, {"per month", false, 2}}}
+	hits := t.prefixHits()
+	if hits {
+		table.columns = append(table.columns, textColumn{"prefix hits", false, 3})
+	}
 	for i := range t.r.Pools {
 		p := &t.r.Pools[i]
-		table.add(clean(p.Name), count(p.Replicas), peakLoad(p), inPercent.value(p.Busy), share(p.KVPeak), scale{1, ""}.value(p.Preemptions),
-			scale{1, " MHz"}.value(p.ClockMHz), degrees(p.TempMaxC), scale{1, " W"}.value(p.PowerW), perMonth(p))
+		cells := []string{clean(p.Name), count(p.Replicas), peakLoad(p), inPercent.value(p.Busy), share(p.KVPeak), scale{1, ""}.value(p.Preemptions),
+			scale{1, " MHz"}.value(p.ClockMHz), degrees(p.TempMaxC), scale{1, " W"}.value(p.PowerW), perMonth(p)}
+		if hits {
+			cells = append(cells, inPercent.value(p.PrefixHit))
+		}
+		table.add(cells...)
 	}
 	table.write(t.w, t.width, t.paintStatus(nil, -1))
 }

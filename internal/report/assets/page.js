@@ -156,6 +156,11 @@
     if (className) e.className = className;
     return e;
   }
+  // cellText is a value in words; one above the axis says why.
+  function cellText(c, i, unit) {
+    if (c.above && c.above.indexOf(i) >= 0) return c.as;
+    return number(c.values[i]) + (unit ? " " + unit : "");
+  }
   function tip(block, i) {
     var box = element("div", undefined, "tip"), table = element("table");
     box.appendChild(element("h5", rowName(block, i)));
@@ -166,7 +171,7 @@
       name.appendChild(dot);
       name.appendChild(document.createTextNode(c.label));
       tr.appendChild(name);
-      tr.appendChild(element("td", number(c.values[i]) + (c.unit ? " " + c.unit : ""), "num"));
+      tr.appendChild(element("td", cellText(c, i, c.unit), "num"));
       table.appendChild(tr);
     });
     box.appendChild(table);
@@ -181,7 +186,7 @@
     for (var i = 0; i < block.times.length; i++) {
       var tr = element("tr");
       tr.appendChild(element("td", block.names ? block.names[i] : rowName(block, i)));
-      shown.forEach(function (c) { tr.appendChild(element("td", number(c.values[i]), "num")); });
+      shown.forEach(function (c) { tr.appendChild(element("td", cellText(c, i), "num")); });
       body.appendChild(tr);
     }
     table.appendChild(thead);
