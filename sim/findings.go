@@ -78,12 +78,12 @@ func loadFinding(p *PoolResult) []Finding {
 		return nil
 	}
 	first, last := p.Load[0], p.Load[len(p.Load)-1]
-	f := Finding{Title: fmt.Sprintf("Load of pool %s at the peak: %s of saturation", p.Name, percent0(p.PeakLoad))}
+	f := Finding{Title: fmt.Sprintf("Load of pool %s at the peak: %s of saturation", p.Name, percent(roundTo(p.PeakLoad, 2)))}
 	if len(p.Load) > 1 && first.Saturation > 0 {
-		f.Title = fmt.Sprintf("Load of pool %s at the peak: %s → %s of saturation", p.Name, percent0(first.PeakRate/first.Saturation), percent0(p.PeakLoad))
-		f.Evidence = fmt.Sprintf("%.1f requests/s at the peak against %.1f/s of this mix that the pool can serve (%.1f/s before)", last.PeakRate, last.Saturation, first.Saturation)
+		f.Title = fmt.Sprintf("Load of pool %s at the peak: %s → %s of saturation", p.Name, percent(roundTo(first.PeakRate/first.Saturation, 2)), percent(roundTo(p.PeakLoad, 2)))
+		f.Evidence = fmt.Sprintf("%.3g requests/s at the peak against %.3g/s of this mix that the pool can serve (%.3g/s before)", last.PeakRate, last.Saturation, first.Saturation)
 	} else {
-		f.Evidence = fmt.Sprintf("%.1f requests/s at the peak against %.1f/s that the pool can serve", last.PeakRate, last.Saturation)
+		f.Evidence = fmt.Sprintf("%.3g requests/s at the peak against %.3g/s that the pool can serve", last.PeakRate, last.Saturation)
 	}
 	return []Finding{f}
 }
@@ -93,7 +93,7 @@ func memoryFinding(p *PoolResult) []Finding {
 		return nil
 	}
 	return []Finding{{
-		Title:    fmt.Sprintf("Pool %s runs out of KV blocks: %.0f preemptions", p.Name, p.Preemptions.V),
+		Title:    fmt.Sprintf("Pool %s runs out of KV blocks: %.3g preemptions per replication", p.Name, p.Preemptions.V),
 		Evidence: fmt.Sprintf("%s tokens computed again per replication; the fullest replica reached %s of %s blocks", thousands(int64(p.LostTokens.V)), percent0(p.KVPeak), thousands(int64(p.KVBlocks))),
 	}}
 }

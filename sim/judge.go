@@ -180,6 +180,9 @@ func (s *SLO) blameText(p *plan) string {
 	if len(s.Blame) == 0 {
 		return ""
 	}
+	if !hasCohorts(p, s.Class) {
+		return s.stageText()
+	}
 	text := ""
 	for i, c := range s.cohortShares() {
 		if c.share < 0.005 || i > 3 {
@@ -189,27 +192,41 @@ func (s *SLO) blameText(p *plan) string {
 			text += "; "
 		}
 		who := "requests of " + c.name
-		switch {
-		case c.name == "existing" && !hasCohorts(p, s.Class):
-			who = "requests"
-		case c.name == "existing":
+		if c.name == "existing" {
 			who = "existing requests"
 		}
 		text += fmt.Sprintf("%s of the misses are %s", percent0(c.share), who)
-		how := map[string]string{
-			"network":        "with network and front end as their longest stage",
-			"queue":          "that waited in the queue longer than anything else",
-			"prefill":        "with their own prefill as the longest stage",
-			"decode":         "with decode as their longest stage",
-			"publish":        "with publication as their longest stage",
-			"rejected":       "that were rejected",
-			"never answered": "that were still waiting when the run ended",
-		}[c.stage]
 		if c.stageShare > 0.995 {
-			text += " " + how
+			text += " that " + stagePhrases[c.stage]
 		} else {
-			text += fmt.Sprintf(", %s of them %s", percent0(c.stageShare), how)
+			text += fmt.Sprintf(", %s of which %s", percent0(c.stageShare), stagePhrases[c.stage])
 		}
+	}
+	return text
+}
+
+// stagePhrases say what held a bad event up.
+var stagePhrases = map[string]string{
+	"network":        "spent most of their time in network and front end",
+	"queue":          "waited in the queue longer than anything else",
+	"prefill":        "spent most of their time in their own prefill",
+	"decode":         "spent most of their time decoding",
+	"publish":        "spent most of their time in publication",
+	"rejected":       "were rejected",
+	"never answered": "were still waiting when the run ended",
+}
+
+// stageText is blameText for a class without cohorts.
+func (s *SLO) stageText() string {
+	text := ""
+	for i, b := range s.Blame {
+		if b.Share < 0.005 || i > 3 {
+			break
+		}
+		if text != "" {
+			text += "; "
+		}
+		text += fmt.Sprintf("%s of the misses %s", percent0(b.Share), stagePhrases[b.Stage])
 	}
 	return text
 }
