@@ -244,6 +244,9 @@ func (p *plan) loads(pool, clockBin int) []PhaseLoad {
 		top, _ := p.mixAt(pool, at, peak)
 		if ok {
 			l.MeanRate, l.PeakRate = m.rate, top.rate
+		}
+		// The fluid limit is that of mixing prefill and decode freely.
+		if kind := p.exp.Pools[pool].Engine.Kind; ok && kind != "static" && kind != "tgi" {
 			l.Saturation = p.saturation(pool, m, clockBin) * float64(p.exp.Pools[pool].Replicas)
 		}
 		out = append(out, l)

@@ -303,6 +303,7 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 			if f.window >= 0 {
 				c.rec.finished(f, e)
 			}
+			c.rec.completed(f, e)
 			c.ends(now, e)
 		case engine.Rejected:
 			if f.window >= 0 {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"math"
 
 	"slosim/models"
@@ -29,7 +30,13 @@ func (p *plan) combine(reps []*rep, seeds []uint64, end clock.Time, partial bool
 		r.SLOs = append(r.SLOs, p.slo(reps, k, len(r.Phases), cut))
 	}
 	for k := range p.exp.Pools {
-		r.Pools = append(r.Pools, p.pool(reps, k, end))
+		r.Pools = append(r.Pools, p.pool(reps, k, len(r.Phases), end))
+	}
+	if next := len(r.Phases); next < len(p.phases) {
+		for i := range r.SLOs {
+			r.SLOs[i].Status = Undecided
+			r.SLOs[i].Reason = fmt.Sprintf("the run was stopped before phase %q: %s", p.phases[next].name, r.SLOs[i].Reason)
+		}
 	}
 	r.Series = p.series(reps, end)
 	r.Verdict = verdictOf(r)
@@ -138,7 +145,7 @@ func distribution(list []viewRep, part func(viewRep) summary) Distribution {
 	return d
 }
 
-func (p *plan) pool(reps []*rep, k int, end clock.Time) PoolResult {
+func (p *plan) pool(reps []*rep, k, phases int, end clock.Time) PoolResult {
 	spec := &p.exp.Pools[k]
 	hours := end.Seconds() / 3600
 	list := make([]poolRep, len(reps))
@@ -166,7 +173,7 @@ func (p *plan) pool(reps []*rep, k int, end clock.Time) PoolResult {
 		out.ClockMHz = mean(func(w *poolWindow) float64 { return w.clock })
 		bin = int(math.Round(out.ClockMHz.V / models.ClockStepMHz))
 	}
-	out.Load = p.loads(k, bin)
+	out.Load = p.loads(k, bin)[:phases]
 	if last := len(out.Load) - 1; last >= 0 && out.Load[last].Saturation > 0 {
 		out.SaturationRate = out.Load[last].Saturation
 		out.PeakLoad = out.Load[last].PeakRate / out.SaturationRate

@@ -59,7 +59,7 @@ func queueFinding(s *SLO) []Finding {
 	}
 	share := 0.0
 	for _, b := range s.Blame {
-		if b.Stage == "queue" {
+		if b.Stage == "queue" || b.Stage == "never answered" {
 			share += b.Share
 		}
 	}
@@ -67,7 +67,7 @@ func queueFinding(s *SLO) []Finding {
 		return nil
 	}
 	return []Finding{{
-		Title:    fmt.Sprintf("%s: waiting is the longest stage of %s of the misses", s.Name, percent0(share)),
+		Title:    fmt.Sprintf("%s: waiting is what held up %s of the misses", s.Name, percent0(share)),
 		Evidence: "a capacity or scheduling problem: these requests would have met the threshold on an idle replica or with less work ahead of them",
 		Share:    share,
 	}}
@@ -134,7 +134,7 @@ func (p *plan) warnings(r *Result, reps []*rep) []string {
 				out = append(out, fmt.Sprintf("P99 of %s (%s) in phase %q rests on fewer than %d requests in a replication", c.Class, c.Cohort, ph.Name, thinP99))
 			}
 			if c.Outcomes.Young > 0 {
-				out = append(out, fmt.Sprintf("%s requests of %s (%s) in phase %q had not finished when the run ended: they count where they were decided already", thousands(c.Outcomes.Young), c.Class, c.Cohort, ph.Name))
+				out = append(out, fmt.Sprintf("%s requests of %s (%s) in phase %q were decided in part only when the run ended (still streaming, or too young): they count where they were decided", thousands(c.Outcomes.Young), c.Class, c.Cohort, ph.Name))
 			}
 		}
 	}

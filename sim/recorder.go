@@ -172,9 +172,6 @@ func (r *recorder) finished(f *flight, e *engine.Event) {
 	c, w := &r.cells[f.group][f.phase], &r.windows[f.group][f.window]
 	goals := &r.plan.goals[f.group]
 	c.ok++
-	if e.At < clock.Time(r.plan.exp.Duration) {
-		r.windows[f.group][e.At/clock.Time(r.plan.width)].done++
-	}
 	e2e := e.At.Sub(f.req.Send)
 	decode := e.At.Sub(f.first)
 	c.e2e.Add(int64(e2e))
@@ -200,6 +197,14 @@ func (r *recorder) finished(f *flight, e *engine.Event) {
 	}
 	for _, k := range goals.availability {
 		r.decide(k, f, e.At, true, stageDecode)
+	}
+}
+
+// completed counts a last token in the window it falls into, whenever its request
+// was sent.
+func (r *recorder) completed(f *flight, e *engine.Event) {
+	if e.At >= 0 && e.At < clock.Time(r.plan.exp.Duration) {
+		r.windows[f.group][e.At/clock.Time(r.plan.width)].done++
 	}
 }
 

@@ -102,7 +102,13 @@ func (c *cluster) reduce() *rep {
 	r.grew = c.grew()
 	for _, s := range c.sources {
 		r.offered = append(r.offered, s.offered)
-		r.held = append(r.held, int64(len(s.backlog)-s.held))
+		held := int64(0)
+		for _, r := range s.backlog[s.held:] {
+			if r.Send >= 0 && r.Send < clock.Time(p.exp.Duration) {
+				held++
+			}
+		}
+		r.held = append(r.held, held)
 	}
 	for k := range p.exp.SLOs {
 		r.idleFloor = append(r.idleFloor, c.rec.measuredFloor(k))
