@@ -3,7 +3,6 @@ package sim
 import (
 	"math"
 
-	"slosim/engine"
 	"slosim/sim/clock"
 	"slosim/sim/slo"
 	"slosim/sim/stats"
@@ -398,5 +397,3 @@ func (p *plan) needs() string {
 	}
 	return "needs duration ≥ " + (clock.Duration(last.from) + clock.Day).String() + ": a whole day in the last phase"
 }
-
-var _ engine.Replica = (*engine.VLLM)(nil)
