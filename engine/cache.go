@@ -16,7 +16,8 @@ type cache struct {
 	index   idIndex
 	oldest  int32 // idle extents, least recently used first
 	newest  int32
-	idle    int32 // blocks of idle extents: free to take, at the price of their content
+	store   *store // takes what is evicted
+	idle    int32  // blocks of idle extents: free to take, at the price of their content
 }
 
 // extent is a run of cached blocks with the content that id stands for.
@@ -112,6 +113,7 @@ func (c *cache) evict(n int32) {
 		k := c.oldest
 		e := &c.extents[k]
 		take := min(n, e.blocks)
+		c.store.keep(e.id, e.blocks-take, e.blocks)
 		e.blocks -= take
 		c.idle -= take
 		n -= take
@@ -135,6 +137,7 @@ func (v *VLLM) take(n int32) {
 type hit struct {
 	blocks int32 // leading blocks found
 	cost   int32 // free blocks that using them takes
+	far    int32 // further blocks that the second tier holds
 }
 
 // lookup finds the longest cached prefix of a row: whole blocks, at most one
@@ -166,14 +169,16 @@ func (v *VLLM) lookup(r *row) hit {
 			break
 		}
 	}
+	h.far = v.beyond(r, h.blocks, most)
 	return h
 }
 
-// reuse puts the cached prefix of an admitted row to use.
+// reuse puts the cached prefix of an admitted row to use. Blocks for what the
+// second tier holds are taken with those of its first chunk.
 func (v *VLLM) reuse(i int32, h hit) {
 	r := &v.rows.rows[i]
-	v.hitTokens += int64(h.blocks) << v.shift
-	r.computed = h.blocks << v.shift
+	r.computed = (h.blocks + h.far) << v.shift
+	v.hitTokens += int64(r.computed)
 	r.blocks = h.blocks
 	v.others += int64(r.computed)
 	if r.hit > 0 {

@@ -18,7 +18,8 @@ type Config struct {
 	StopEOS           bool  // ends are not known ahead: with async scheduling a request takes part in one more step
 	Spec              Spec  // speculative decoding
 	PrefixCache       bool  // keep finished requests' blocks and find equal prefixes
-	Stepping          bool  // visit every step boundary: the reference for closed-form stretches
+	Offload           Offload
+	Stepping          bool // visit every step boundary: the reference for closed-form stretches
 
 	Model models.StepModel
 	Host  models.Host

@@ -66,6 +66,7 @@ func drawScenario(t *rapid.T) scenario {
 		MaxWaiting:        rapid.SampledFrom([]int32{0, 0, 0, 3}).Draw(t, "queue"),
 		PrefixCache:       rapid.Bool().Draw(t, "cache"),
 		StopEOS:           rapid.Bool().Draw(t, "eos"),
+		Offload:           Offload{Blocks: rapid.SampledFrom([]int32{0, 0, 5, 200}).Draw(t, "tier"), BlockPs: rapid.Int64Range(0, 3_000_000_000).Draw(t, "load")},
 		WatermarkBlocks:   rapid.Int32Range(0, 3).Draw(t, "watermark"),
 		Model:             toy{base: rapid.Int64Range(1, 2_000_000_000).Draw(t, "base"), token: rapid.Int64Range(0, 30_000_000).Draw(t, "token"), ctx: rapid.Int64Range(0, 200_000).Draw(t, "ctx")},
 		Host: models.Host{
@@ -77,6 +78,9 @@ func drawScenario(t *rapid.T) scenario {
 	}
 	if cfg.WatermarkBlocks+least > cfg.KVBlocks-1 {
 		cfg.WatermarkBlocks = 0
+	}
+	if !cfg.PrefixCache {
+		cfg.Offload = Offload{}
 	}
 	n := rapid.IntRange(1, 60).Draw(t, "n")
 	gap := rapid.Int64Range(1, 30_000_000).Draw(t, "gap")
@@ -92,7 +96,7 @@ func drawScenario(t *rapid.T) scenario {
 		case 1:
 			a.look = true
 		default:
-			a.req = workloads.Request{Chain: drawChain(t, block), ID: int32(i), Priority: rapid.Int32Range(0, 2).Draw(t, "priority"), Prompt: rapid.Int32Range(1, maxLen+maxLen/20).Draw(t, "prompt"), Output: rapid.Int32Range(1, long).Draw(t, "output")}
+			a.req = workloads.Request{Chain: drawChain(t, block, cfg.Offload.Blocks > 0), ID: int32(i), Priority: rapid.Int32Range(0, 2).Draw(t, "priority"), Prompt: rapid.Int32Range(1, maxLen+maxLen/20).Draw(t, "prompt"), Output: rapid.Int32Range(1, long).Draw(t, "output")}
 		}
 		s.acts = append(s.acts, a)
 	}
@@ -100,9 +104,11 @@ func drawScenario(t *rapid.T) scenario {
 	return s
 }
 
-// drawChain draws content from a few conversations with a few system prompts.
-func drawChain(t *rapid.T, block int32) workloads.Chain {
-	if rapid.Bool().Draw(t, "alone") {
+// drawChain draws content from a few conversations with a few system prompts, unit
+// by block. The second tier is told of private content as one run, of which the
+// reference knows only blocks: with it, all content has a chain.
+func drawChain(t *rapid.T, block int32, always bool) workloads.Chain {
+	if !always && rapid.Bool().Draw(t, "alone") {
 		return workloads.Chain{}
 	}
 	session := rapid.Uint64Range(1, 6).Draw(t, "session") // decides the system prompt, as a chain must

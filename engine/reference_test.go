@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sort"
 
 	"slosim/models"
@@ -29,7 +30,8 @@ type reference struct {
 	last    map[*refReq]bool // rows of the newest scheduled step when all of them decoded
 	out     []Event
 	arrived int
-	steps   int // scheduled so far
+	steps   int      // scheduled so far
+	tier    []uint64 // content of the second tier, least recently used first
 }
 
 type refReq struct {
@@ -61,6 +63,7 @@ func (e *reference) allocate(q *refReq, n int32) {
 		e.blocks = e.blocks[1:]
 		if b.hashed {
 			delete(e.index, b.id)
+			e.offload(b.id)
 		}
 		*b = refBlock{refs: 1}
 		q.held = append(q.held, b)
@@ -102,6 +105,26 @@ func (e *reference) touch(q *refReq, found []*refBlock) {
 	q.computed = int32(len(found)) * e.cfg.BlockSize
 }
 
+// offload moves a block's content to the new end of the second tier.
+func (e *reference) offload(id uint64) {
+	if k := slices.Index(e.tier, id); k >= 0 {
+		e.tier = slices.Delete(e.tier, k, k+1)
+	}
+	e.tier = append(e.tier, id)
+	if n := len(e.tier) - int(e.cfg.Offload.Blocks); n > 0 {
+		e.tier = e.tier[n:]
+	}
+}
+
+// far returns how many blocks after the found ones lie in the second tier.
+func (e *reference) far(q *refReq, found int32) int32 {
+	n := int32(0)
+	for e.cfg.PrefixCache && found+n < (q.target-1)/e.cfg.BlockSize && slices.Contains(e.tier, q.chain.Unit(found+n)) {
+		n++
+	}
+	return n
+}
+
 // hash makes full blocks findable unless an equal one is already.
 func (e *reference) hash(q *refReq, tokens int32) {
 	for k := int32(0); e.cfg.PrefixCache && k < tokens/e.cfg.BlockSize; k++ {
@@ -133,6 +156,7 @@ func (e *reference) release(q *refReq, tokens int32) {
 
 type refStep struct {
 	batch                   models.Batch
+	loadPs                  int64
 	rows                    map[*refReq]bool
 	same                    bool
 	started, firsts, finals []*refReq
@@ -206,7 +230,7 @@ func (e *reference) start(now clock.Time) {
 	s := e.planned[0]
 	if !s.same || e.bin != e.runBin {
 		e.t0, e.n, e.runBin = now, 0, e.bin
-		e.a = e.cfg.Model.Step(s.batch, e.bin).Total()
+		e.a = e.cfg.Model.Step(s.batch, e.bin).Total() + s.loadPs
 		e.b = 0
 		if s.batch.PrefillTokens == 0 {
 			e.b = e.cfg.Model.Slope(s.batch.DecodeSeqs, e.bin).Total()
@@ -373,7 +397,8 @@ func (e *reference) schedule(now clock.Time) bool {
 	for k := 0; !preempted && k < len(e.waiting) && budget > 0 && int32(len(e.running)) < e.cfg.MaxSeqs; {
 		q := e.waiting[k]
 		found, idle := e.hits(q)
-		hit := int32(len(found)) * e.cfg.BlockSize
+		far := e.far(q, int32(len(found)))
+		hit := (int32(len(found)) + far) * e.cfg.BlockSize
 		n := min(q.target-hit, budget)
 		if t := e.cfg.LongPrefillTokens; t > 0 {
 			n = min(q.target-hit, budget, t)
@@ -395,6 +420,11 @@ func (e *reference) schedule(now clock.Time) bool {
 			s.started = append(s.started, q)
 		}
 		e.touch(q, found)
+		for k := far - 1; k >= 0; k-- {
+			e.offload(q.chain.Unit(int32(len(found)) + k))
+		}
+		s.loadPs += int64(far) * e.cfg.Offload.BlockPs
+		q.computed = hit
 		e.allocate(q, e.ceil(hit+n)-int32(len(q.held)))
 		give(q, n)
 	}

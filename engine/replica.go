@@ -71,6 +71,7 @@ type Spent struct {
 	Busy        clock.Duration // time with a step running, up to Until
 	Prompted    int64          // tokens that admitted requests had to compute or find
 	Hit         int64          // of them: found in the prefix cache
+	Loaded      int64          // of those: loaded from the second tier
 	Until       clock.Time     // the last boundary while a step runs, else the time asked for
 }
 

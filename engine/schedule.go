@@ -21,7 +21,7 @@ func (v *VLLM) schedule(now clock.Time) bool {
 	}
 
 	st := &v.ring[v.steps]
-	st.batch = models.Batch{}
+	st.batch, st.loadPs = models.Batch{}, 0
 	st.started, st.firsts, st.drafts, st.finals = st.started[:0], st.firsts[:0], st.drafts[:0], none
 	v.heldSum += int64(v.decodes) // each row holds one token more than in the step before
 
@@ -411,7 +411,7 @@ func (v *VLLM) admit(now clock.Time, st *step) {
 			continue
 		}
 		h := v.lookup(r)
-		n := min(v.limit(r.target-r.computed-h.blocks<<v.shift), budget)
+		n := min(v.limit(r.target-r.computed-(h.blocks+h.far)<<v.shift), budget)
 		if !v.fits(r, h, n) {
 			if k++; k > int(v.cfg.SkipAhead) || k == v.waiting.n {
 				// Without the whole-prompt gate an eviction can shorten the hit and
@@ -431,7 +431,10 @@ func (v *VLLM) admit(now clock.Time, st *step) {
 		budget -= n
 		v.prompted += int64(r.target)
 		v.others += int64(r.computed) // of KV that has arrived
-		if h.blocks > 0 {
+		if h.far > 0 {
+			v.fetch(r, h, st)
+		}
+		if h.blocks+h.far > 0 {
 			v.reuse(i, h)
 		}
 		if !v.chunk(i, n, st) {
@@ -444,7 +447,7 @@ func (v *VLLM) admit(now clock.Time, st *step) {
 // fits tells whether the free blocks admit a row with this prefix hit and a first
 // chunk of n tokens.
 func (v *VLLM) fits(r *row, h hit, n int32) bool {
-	tokens := r.computed + h.blocks<<v.shift + n
+	tokens := r.computed + (h.blocks+h.far)<<v.shift + n
 	if v.cfg.ReserveFullPrompt {
 		tokens = r.target
 	}

@@ -59,6 +59,7 @@ func (v *VLLM) begin(now clock.Time) {
 		if len(st.drafts) > 0 {
 			r.cost.Host += v.cfg.Spec.DraftPs * int64(v.cfg.Spec.Drafts)
 		}
+		r.cost.Host += st.loadPs
 		r.a = r.cost.Total()
 		r.b, r.grow = 0, models.Cost{}
 		if st.batch.PrefillTokens == 0 {

@@ -49,6 +49,7 @@ type VLLM struct {
 
 	submitted int64 // requests so far: the identity of content that nobody shares
 	cache     cache
+	store     store
 	prompted  int64 // tokens of admitted prompts, and of what was made before a preemption
 	hitTokens int64 // of them: found in the prefix cache
 	finish    wheel
@@ -82,6 +83,7 @@ func (s *someRows) add(rows int32, held int64) {
 // step is one scheduled step.
 type step struct {
 	batch   models.Batch
+	loadPs  int64   // time to load from the second tier before it
 	same    bool    // same rows as the step before, all decoding
 	started []int32 // rows admitted in it, their first token still to come
 	firsts  []int32 // rows that make their first token
@@ -117,6 +119,8 @@ func NewVLLM(cfg Config) *VLLM {
 	v.rows.head = none
 	v.finish.init()
 	v.cache.init()
+	v.store.init(cfg.Offload)
+	v.cache.store = &v.store
 	v.ring[0].finals, v.ring[1].finals = none, none
 	v.run.end = clock.Never
 	return v
@@ -183,7 +187,7 @@ func (v *VLLM) Load(now clock.Time) Load {
 func (v *VLLM) Spent(now clock.Time) Spent {
 	v.advance(now)
 	s := v.spent
-	s.Prompted, s.Hit = v.prompted, v.hitTokens
+	s.Prompted, s.Hit, s.Loaded = v.prompted, v.hitTokens, v.store.loaded
 	s.Until = now
 	if v.steps > 0 {
 		s.Until = v.run.at(v.run.n)

@@ -20,6 +20,7 @@ var schema = config.Schema{
 	"pool.host":    {"front_fixed", "front_per_token", "step_fixed", "step_per_seq", "step_tp", "sync_fixed", "sync_per_seq", "publish_per_seq"},
 	"pool.thermal": {"enabled", "ambient"},
 
+	"pool.engine.offload":     {"memory", "bandwidth"},
 	"pool.engine.speculative": {"drafts", "acceptance", "draft_time"},
 
 	"traffic.rate":          {"mean", "shape", "peak", "peak_to_trough", "burstiness", "bursts"},
@@ -95,6 +96,7 @@ var engineTable = []engineKey{
 	{"reserve_full_prompt", []string{vllm}},
 	{"watermark", []string{vllm}},
 	{"prefix_caching", []string{vllm}},
+	{"offload", []string{vllm}},
 	{"stop", []string{vllm}},
 	{"skip_ahead", []string{vllm}},
 	{"speculative", []string{vllm}},

@@ -166,6 +166,7 @@ func (p *plan) pool(reps []*rep, k, phases int, end clock.Time) PoolResult {
 		GPUHours:    float64(spec.GPUs()) * hours,
 	}
 	out.PrefixHit = stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.hit) / float64(r.total.prompted) }), n)
+	out.PrefixLoaded = stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.loaded) / float64(r.total.prompted) }), n)
 	out.USD = out.GPUHours * spec.GPUHourUSD
 	out.USDPerMonth = float64(spec.GPUs()) * 30 * 24 * spec.GPUHourUSD
 	bin := 0

@@ -24,6 +24,7 @@ func (p *plan) newReplica(pool int, seed uint64) engine.Replica {
 		SkipAhead:         e.SkipAhead,
 		StopEOS:           e.StopEOS,
 		PrefixCache:       e.PrefixCache,
+		Offload:           engine.Offload{Blocks: e.OffloadBlocks, BlockPs: e.OffloadBlockPs},
 		Spec: engine.Spec{
 			Drafts: e.SpecDrafts, Accept: e.SpecAccept, DraftPs: int64(e.SpecDraftTime) * 1000,
 			Draws: rng.New(seed, rng.Acceptance, spec.Name),

@@ -83,6 +83,8 @@ type EngineSpec struct {
 	SkipAhead         int32   // what-if: requests that admission looks past when one does not fit
 	StopEOS           bool    // outputs end by EOS, unknown ahead, instead of by max_tokens
 	PrefixCache       bool
+	OffloadBlocks     int32          // KV blocks in host memory; 0 = no second tier
+	OffloadBlockPs    int64          // time to load one block, ps
 	SpecDrafts        int32          // speculative decoding: drafts per step; 0 = off
 	SpecAccept        float64        // probability that a draft is accepted, in [0, 1)
 	SpecDraftTime     clock.Duration // of one draft, for the whole batch

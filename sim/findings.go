@@ -162,7 +162,7 @@ func notModelled(e Experiment) []string {
 	out := []string{
 		"client time-outs, retries and abandonment",
 		"failures, deployments and autoscaling",
-		"LoRA adapters and a host-memory tier of the KV cache",
+		"LoRA adapters",
 	}
 	for _, p := range e.Pools {
 		if !p.Engine.PrefixCache {

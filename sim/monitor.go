@@ -40,6 +40,7 @@ type poolWindow struct {
 	steps                int64
 	preemptions, lost    int64
 	prompted, hit        int64 // prompt tokens of admitted requests; of them found in the prefix cache
+	loaded               int64 // of hit: loaded from host memory
 }
 
 func newMonitor(c *cluster) *monitor {
@@ -111,6 +112,7 @@ func (m *monitor) look(now clock.Time, k int) {
 			w.steps += spent.Steps - pm.spent[i].Steps
 			w.prompted += spent.Prompted - pm.spent[i].Prompted
 			w.hit += spent.Hit - pm.spent[i].Hit
+			w.loaded += spent.Loaded - pm.spent[i].Loaded
 			w.work.Add(work, 1)
 			if pm.thermal {
 				w.heat(&pm.states[i])
@@ -163,6 +165,7 @@ func (w *poolWindow) merge(o *poolWindow) {
 	w.lost += o.lost
 	w.prompted += o.prompted
 	w.hit += o.hit
+	w.loaded += o.loaded
 }
 
 // preempted notes a preemption on a replica.

@@ -191,6 +191,7 @@ type PoolResult struct {
 	LostTokens     stats.Estimate // tokens computed again after a preemption
 	Busy           stats.Estimate // share of time that a step runs
 	PrefixHit      stats.Estimate // share of prompt tokens found in the prefix cache
+	PrefixLoaded   stats.Estimate // the part of it that came back from host memory
 	Load           []PhaseLoad    // per phase
 	SaturationRate float64        // requests/s of the last phase's mix that the pool can serve
 	PeakLoad       float64        // highest rate of the last phase ÷ SaturationRate

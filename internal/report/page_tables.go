@@ -203,7 +203,11 @@ func (s *story) poolTable() *tableView {
 			num(kilowattHours(p.EnergyKWh)), num(number(p.GPUHours, 0)), num(perMonth(p)),
 		}
 		if hits {
-			row = append(row, cell{Text: inPercent.value(p.PrefixHit), Sub: inPercent.interval(capped(p.PrefixHit)), Num: true})
+			found := cell{Text: inPercent.value(p.PrefixHit), Sub: inPercent.interval(capped(p.PrefixHit)), Num: true}
+			if p.PrefixLoaded.V > 0 {
+				found.Sub = strings.TrimPrefix(found.Sub+", "+inPercent.value(p.PrefixLoaded)+" from host memory", ", ")
+			}
+			row = append(row, found)
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -152,6 +152,7 @@ type summaryPool struct {
 	LostTokens     *estimate     `json:"lost_tokens"`
 	Busy           *estimate     `json:"busy"`
 	PrefixHit      *estimate     `json:"prefix_hit"`
+	PrefixLoaded   *estimate     `json:"prefix_loaded"` // the part of prefix_hit that came back from host memory
 	Load           []summaryLoad `json:"load"`
 	SaturationPerS amount        `json:"saturation_per_s"`
 	PeakLoad       amount        `json:"peak_load"`
@@ -277,7 +278,7 @@ func toAmount(t clock.Time) *amount {
 func toPool(p *sim.PoolResult) summaryPool {
 	out := summaryPool{
 		Name: p.Name, Replicas: p.Replicas, GPUs: p.GPUs, KVBlocks: p.KVBlocks, KVTokens: p.KVTokens, KVPeak: amount(p.KVPeak),
-		Preemptions: toEstimate(p.Preemptions, 0), LostTokens: toEstimate(p.LostTokens, 0), Busy: toEstimate(p.Busy, 0), PrefixHit: toEstimate(p.PrefixHit, 0),
+		Preemptions: toEstimate(p.Preemptions, 0), LostTokens: toEstimate(p.LostTokens, 0), Busy: toEstimate(p.Busy, 0), PrefixHit: toEstimate(p.PrefixHit, 0), PrefixLoaded: toEstimate(p.PrefixLoaded, 0),
 		Load: []summaryLoad{}, SaturationPerS: unknownIfZero(p.SaturationRate), PeakLoad: unknownIfZero(p.PeakLoad),
 		ClockMHz: toEstimate(p.ClockMHz, 0), ClockMinMHz: amount(p.ClockMinMHz), PowerW: toEstimate(p.PowerW, 0),
 		TempC: toEstimate(p.TempC, 0), TempMaxC: amount(p.TempMaxC), GPUHours: amount(p.GPUHours),

@@ -244,7 +244,11 @@ func (t *terminal) pools() {
 		cells := []string{clean(p.Name), count(p.Replicas), peakLoad(p), inPercent.value(p.Busy), share(p.KVPeak), scale{1, ""}.value(p.Preemptions),
 			scale{1, " MHz"}.value(p.ClockMHz), degrees(p.TempMaxC), scale{1, " W"}.value(p.PowerW), perMonth(p)}
 		if hits {
-			cells = append(cells, inPercent.value(p.PrefixHit))
+			found := inPercent.value(p.PrefixHit)
+			if p.PrefixLoaded.V > 0 {
+				found += " (" + inPercent.value(p.PrefixLoaded) + " from host)"
+			}
+			cells = append(cells, found)
 		}
 		table.add(cells...)
 	}
