@@ -142,8 +142,9 @@ type hit struct {
 
 // lookup finds the longest cached prefix of a row: whole blocks, at most one
 // token less than it must compute.
-func (v *VLLM) lookup(r *row) hit {
+func (v *VLLM) lookup(i int32) hit {
 	var h hit
+	r := &v.rows.rows[i]
 	most := (r.target - 1) >> v.shift
 	if !v.cfg.PrefixCache || r.loaded {
 		return h
@@ -153,9 +154,10 @@ func (v *VLLM) lookup(r *row) hit {
 		h.cost = h.blocks
 		return h
 	}
-	per := r.chain.UnitTokens() >> v.shift
+	c := &v.rows.content[i].chain
+	per := c.UnitTokens() >> v.shift
 	for u := int32(0); h.blocks < most; u++ {
-		k, ok := v.cache.index.get(r.chain.Unit(u))
+		k, ok := v.cache.index.get(c.Unit(u))
 		if !ok {
 			break
 		}
@@ -169,7 +171,7 @@ func (v *VLLM) lookup(r *row) hit {
 			break
 		}
 	}
-	h.far = v.beyond(r, h.blocks, most)
+	h.far = v.beyond(c, h.blocks, most)
 	return h
 }
 
@@ -186,42 +188,43 @@ func (v *VLLM) reuse(i int32, h hit) {
 		return
 	}
 	left := h.blocks
+	c := &v.rows.content[i]
 	for u := int32(0); left > 0; u++ {
-		k, _ := v.cache.index.get(r.chain.Unit(u))
+		k, _ := v.cache.index.get(c.chain.Unit(u))
 		v.freeBlks -= v.cache.use(k)
 		e := &v.cache.extents[k]
 		used := min(e.blocks, left)
 		left -= used
 		r.public += used
-		r.extents = append(r.extents, k)
-		if left == 0 && used == e.blocks && e.owner == none && used < r.chain.UnitTokens()>>v.shift {
+		c.extents = append(c.extents, k)
+		if left == 0 && used == e.blocks && e.owner == none && used < c.chain.UnitTokens()>>v.shift {
 			e.owner = i // goes on where the cached content ends
 		}
 	}
-	r.filed = h.blocks
+	c.filed = h.blocks
 }
 
 // file makes the first full blocks of a row's content findable. They must be
 // among the blocks it holds.
 func (v *VLLM) file(i int32, full int32) {
-	r := &v.rows.rows[i]
-	per := r.chain.UnitTokens() >> v.shift
-	for r.filed < full {
-		u := r.filed / per
-		n := min(full, (u+1)*per) - r.filed
+	r, c := &v.rows.rows[i], &v.rows.content[i]
+	per := c.chain.UnitTokens() >> v.shift
+	for c.filed < full {
+		u := c.filed / per
+		n := min(full, (u+1)*per) - c.filed
 		k := none
-		if len(r.extents) > 0 {
-			k = r.extents[len(r.extents)-1]
+		if len(c.extents) > 0 {
+			k = c.extents[len(c.extents)-1]
 		}
 		switch {
-		case k != none && v.cache.extents[k].owner == i && v.cache.extents[k].id == r.chain.Unit(u):
-		case r.filed == u*per && !v.cache.index.has(r.chain.Unit(u)):
-			k = v.cache.add(r.chain.Unit(u), i)
-			r.extents = append(r.extents, k)
+		case k != none && v.cache.extents[k].owner == i && v.cache.extents[k].id == c.chain.Unit(u):
+		case c.filed == u*per && !v.cache.index.has(c.chain.Unit(u)):
+			k = v.cache.add(c.chain.Unit(u), i)
+			c.extents = append(c.extents, k)
 		default:
 			k = none // somebody else's copy is the one to be found
 		}
-		r.filed += n
+		c.filed += n
 		if k != none {
 			v.cache.extents[k].blocks += n
 			r.public += n
@@ -245,18 +248,21 @@ func (v *VLLM) fileChunks() {
 // What is cached stays findable until it is evicted.
 func (v *VLLM) giveBack(i int32, held int64) {
 	r := &v.rows.rows[i]
-	if v.cfg.PrefixCache && r.hit == 0 {
-		if len(r.chain.IDs) > 0 { // a trace knows its prompts only
-			held = min(held, int64(r.prompt))
+	if v.cfg.PrefixCache {
+		c := &v.rows.content[i]
+		if r.hit == 0 {
+			if len(c.chain.IDs) > 0 { // a trace knows its prompts only
+				held = min(held, int64(r.prompt))
+			}
+			v.file(i, int32(held>>v.shift))
 		}
-		v.file(i, int32(held>>v.shift))
+		for k := len(c.extents) - 1; k >= 0; k-- {
+			v.freeBlks += v.cache.leave(c.extents[k], i)
+		}
+		c.extents, c.filed = c.extents[:0], 0
 	}
 	v.freeBlks += r.blocks - r.public
-	for k := len(r.extents) - 1; k >= 0; k-- {
-		v.freeBlks += v.cache.leave(r.extents[k], i)
-	}
-	r.extents = r.extents[:0]
-	r.blocks, r.public, r.filed = 0, 0, 0
+	r.blocks, r.public = 0, 0
 }
 
 // chainOf returns the identity of a request's content: its own unless given. A

@@ -1,5 +1,7 @@
 package engine
 
+import "slosim/workloads"
+
 // Offload is a second tier of the prefix cache in host memory, as connectors like
 // LMCache give it to vLLM: content that the GPU evicts is kept there, least
 // recently used out first, and comes back over PCIe at the beginning of the step
@@ -117,17 +119,17 @@ func (s *store) reaches(id uint64, have int32) int32 {
 	return have
 }
 
-// beyond returns how many of a row's blocks after the first hit ones the second
+// beyond returns how many of some content's blocks after the first hit ones the second
 // tier holds, up to most in all.
-func (v *VLLM) beyond(r *row, hit, most int32) int32 {
+func (v *VLLM) beyond(c *workloads.Chain, hit, most int32) int32 {
 	if v.store.used == 0 {
 		return 0
 	}
-	per := r.chain.UnitTokens() >> v.shift
+	per := c.UnitTokens() >> v.shift
 	have := hit
 	for have < most {
 		u := have / per
-		to := u*per + v.store.reaches(r.chain.Unit(u), have-u*per)
+		to := u*per + v.store.reaches(c.Unit(u), have-u*per)
 		if to == have {
 			break
 		}
@@ -137,10 +139,10 @@ func (v *VLLM) beyond(r *row, hit, most int32) int32 {
 }
 
 // fetch loads what a hit found in the second tier; it is in use again there.
-func (v *VLLM) fetch(r *row, h hit, st *step) {
-	per := r.chain.UnitTokens() >> v.shift
+func (v *VLLM) fetch(c *workloads.Chain, h hit, st *step) {
+	per := c.UnitTokens() >> v.shift
 	for u := (h.blocks + h.far - 1) / per; u >= h.blocks/per; u-- {
-		k, _ := v.store.index.get(r.chain.Unit(u))
+		k, _ := v.store.index.get(c.Unit(u))
 		v.store.unlink(k)
 		v.store.link(k)
 	}

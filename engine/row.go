@@ -43,11 +43,8 @@ type row struct {
 	extra    int64 // step it takes part in although it has ended
 
 	hit     int32 // statistical prefix hit, tokens; 0 = by content
-	chain   workloads.Chain
-	extents []int32 // of the prefix cache, in order
-	public  int32   // of blocks: in extents
-	filed   int32   // leading full blocks that were offered to the cache
-	arrival int64   // number of its arrival at the scheduler
+	public  int32 // of blocks: in extents of the prefix cache
+	arrival int64 // number of its arrival at the scheduler
 
 	next, prev int32 // neighbours in a finish list, or next free row
 	heldAt0    int64
@@ -57,15 +54,28 @@ type row struct {
 	ready, started, prefilled clock.Time
 }
 
+// content is what the prefix cache knows of a row; apart from it, because the rows
+// of a replica without cache should be small.
+type content struct {
+	chain   workloads.Chain
+	extents []int32 // in order
+	filed   int32   // leading full blocks that were offered to the cache
+}
+
 // table is a growing array of rows with a free list.
 type table struct {
-	rows []row
-	head int32
+	rows    []row
+	content []content
+	cached  bool // rows have content
+	head    int32
 }
 
 func (t *table) take() int32 {
 	if t.head == none {
 		t.rows = append(t.rows, row{})
+		if t.cached {
+			t.content = append(t.content, content{})
+		}
 		return int32(len(t.rows) - 1)
 	}
 	i := t.head
@@ -74,7 +84,10 @@ func (t *table) take() int32 {
 }
 
 func (t *table) release(i int32) {
-	t.rows[i] = row{next: t.head, state: free, extents: t.rows[i].extents[:0]}
+	t.rows[i] = row{next: t.head, state: free}
+	if t.cached {
+		t.content[i] = content{extents: t.content[i].extents[:0]}
+	}
 	t.head = i
 }
 

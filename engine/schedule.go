@@ -20,7 +20,7 @@ func (v *VLLM) schedule(now clock.Time) bool {
 		v.finish.refile(v.rows.rows, s)
 	}
 
-	st := &v.ring[v.steps]
+	st := v.ring[v.steps]
 	st.batch, st.loadPs = models.Batch{}, 0
 	st.started, st.firsts, st.drafts, st.finals = st.started[:0], st.firsts[:0], st.drafts[:0], none
 	v.heldSum += int64(v.decodes) // each row holds one token more than in the step before
@@ -75,7 +75,7 @@ func (v *VLLM) retire() {
 		v.waste.add(v.oneMore(r, v.newest+1), r.heldAt0+v.newest+1)
 		tail = i
 	}
-	st := &v.ring[v.steps-1] // the newest step is still in flight: it is not processed before it is retired
+	st := v.ring[v.steps-1] // the newest step is still in flight: it is not processed before it is retired
 	v.rows.rows[tail].next = st.finals
 	st.finals = head
 }
@@ -410,7 +410,7 @@ func (v *VLLM) admit(now clock.Time, st *step) {
 			}
 			continue
 		}
-		h := v.lookup(r)
+		h := v.lookup(i)
 		n := min(v.limit(r.target-r.computed-(h.blocks+h.far)<<v.shift), budget)
 		if !v.fits(r, h, n) {
 			if k++; k > int(v.cfg.SkipAhead) || k == v.waiting.n {
@@ -432,7 +432,7 @@ func (v *VLLM) admit(now clock.Time, st *step) {
 		v.prompted += int64(r.target)
 		v.others += int64(r.computed) // of KV that has arrived
 		if h.far > 0 {
-			v.fetch(r, h, st)
+			v.fetch(&v.rows.content[i].chain, h, st)
 		}
 		if h.blocks+h.far > 0 {
 			v.reuse(i, h)

@@ -51,7 +51,7 @@ func (r *stretch) ended(now clock.Time) int64 {
 
 // begin starts the first step of the ring at now.
 func (v *VLLM) begin(now clock.Time) {
-	st := &v.ring[0]
+	st := v.ring[0]
 	r := &v.run
 	if !st.same || v.bin != r.bin || r.end == clock.Never {
 		r.t0, r.n, r.bin = now, 0, v.bin
@@ -88,7 +88,7 @@ func (v *VLLM) boundary(limit clock.Time) {
 		v.retire()
 	}
 	v.account(1)
-	v.publish(now, &v.ring[0])
+	v.publish(now, v.ring[0])
 	v.ring[0], v.ring[1] = v.ring[1], v.ring[0]
 	v.steps--
 	planned := v.steps > 0

@@ -54,8 +54,8 @@ type VLLM struct {
 	hitTokens int64 // of them: found in the prefix cache
 	finish    wheel
 
-	ring  [2]step // ring[0] runs, ring[1] is planned (async)
-	steps int     // of ring in use
+	ring  [2]*step // ring[0] runs, ring[1] is planned (async)
+	steps int      // of ring in use
 
 	run stretch
 	bin int
@@ -116,12 +116,12 @@ func NewVLLM(cfg Config) *VLLM {
 		newest:   -1,
 		bin:      cfg.Clock,
 	}
-	v.rows.head = none
+	v.rows.head, v.rows.cached = none, cfg.PrefixCache
 	v.finish.init()
 	v.cache.init()
 	v.store.init(cfg.Offload)
 	v.cache.store = &v.store
-	v.ring[0].finals, v.ring[1].finals = none, none
+	v.ring = [2]*step{{finals: none}, {finals: none}}
 	v.run.end = clock.Never
 	return v
 }
@@ -138,9 +138,11 @@ func (v *VLLM) Submit(now clock.Time, r workloads.Request) {
 		a.row = v.rows.take()
 		v.submitted++
 		v.rows.rows[a.row] = row{
-			hit: r.Cached, chain: v.chainOf(&r, v.submitted), extents: v.rows.rows[a.row].extents[:0],
-			id: r.ID, half: r.Handover, priority: r.Priority, prompt: r.Prompt, target: r.Prompt, state: waiting, ready: a.ready,
+			hit: r.Cached, id: r.ID, half: r.Handover, priority: r.Priority, prompt: r.Prompt, target: r.Prompt, state: waiting, ready: a.ready,
 			output: min(max(r.Output, 1), v.cfg.MaxModelLen-r.Prompt),
+		}
+		if v.cfg.PrefixCache {
+			v.rows.content[a.row].chain = v.chainOf(&r, v.submitted)
 		}
 		if r.Handover == workloads.PrefillHalf {
 			v.rows.rows[a.row].output = 1 // its token is thrown away

@@ -2,8 +2,9 @@ package engine
 
 import "math/bits"
 
-// turn is the number of slots of the finish wheel.
-const turn = 4096
+// turn is the number of slots of the finish wheel: most outputs end within it, and
+// the wheels of a few dozen replicas fit the processor's cache.
+const turn = 1024
 
 // wheel files decoding rows by the step of their last token: one slot per step of
 // the current turn and the next, an overflow list beyond, re-filed once per turn.
