@@ -29,21 +29,20 @@ const userBits = 32
 
 // flight is a request between its client and its last token.
 type flight struct {
-	req     workloads.Request
+	first   clock.Time // first token; clock.Never before
 	group   int32
 	phase   int32
-	window  int32      // −1: not counted
-	replica int32      // of the cluster
-	user    int32      // closed loop; −1 otherwise
-	first   clock.Time // first token; clock.Never before
-	live    bool
-	prompt  promptHalf
+	window  int32 // −1: not counted
+	replica int32 // of the cluster
+	user    int32 // closed loop; −1 otherwise
 	next    int32 // free list
+	live    bool
+	split   bool // its prompt is, or was, computed in a prefill pool
+	req     workloads.Request
 }
 
 // promptHalf is the prefill side of a disaggregated request.
 type promptHalf struct {
-	on             bool // its prompt is, or was, computed in a prefill pool
 	replica        int32
 	row            int32 // there, to be released
 	decodeRow      int32 // on the decode replica, to be told of the arrival
@@ -60,6 +59,7 @@ type cluster struct {
 	sources  []*source
 	turn     int // source whose arrival is announced
 	flights  []flight
+	halves   []promptHalf // of flights, where any pool only prefills
 	free     int32
 	inFlight int64
 	rec      *recorder
@@ -259,7 +259,10 @@ func (c *cluster) deliver(now clock.Time, id int32) {
 	if feeder := c.plan.prefillOf[f.req.Class]; feeder >= 0 && f.req.Prompt >= c.plan.exp.Pools[at].Link.MinTokens {
 		p = &c.pools[feeder]
 		f.req.Handover = workloads.PrefillHalf
-		f.prompt.on = true
+		f.split = true
+		if need := len(c.flights); len(c.halves) < need {
+			c.halves = append(c.halves, make([]promptHalf, need-len(c.halves))...)
+		}
 	}
 	c.submit(now, f, p)
 }
@@ -289,7 +292,9 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 		f := &c.flights[e.ID]
 		switch e.Kind {
 		case engine.FirstToken:
-			f.prompt.stamp(e)
+			if f.split {
+				c.halves[e.ID].stamp(e)
+			}
 			f.first = e.At
 			if f.window >= 0 {
 				c.rec.firstToken(f, e)
@@ -299,7 +304,9 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 		case engine.Reserved:
 			c.reserved(now, f, e)
 		case engine.Finished:
-			f.prompt.stamp(e)
+			if f.split {
+				c.halves[e.ID].stamp(e)
+			}
 			if f.window >= 0 {
 				c.rec.finished(f, e)
 			}

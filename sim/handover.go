@@ -14,9 +14,7 @@ import (
 
 // stamp puts the prefill side's stage borders into an event of the decode side.
 func (h *promptHalf) stamp(e *engine.Event) {
-	if h.on {
-		e.Ready, e.Started = h.ready, h.started
-	}
+	e.Ready, e.Started = h.ready, h.started
 }
 
 // kvReady notes a prompt that is computed and sends the request on.
@@ -25,7 +23,7 @@ func (c *cluster) kvReady(now clock.Time, f *flight, e *engine.Event) {
 	pool := c.plan.poolOf[f.req.Class]
 	link := &c.plan.exp.Pools[pool].Link
 	d := &c.plan.exp.Pools[pool].Deployment
-	h := &f.prompt
+	h := &c.halves[e.ID]
 	h.replica, h.row, h.ready, h.started = f.replica, e.Row, e.Ready, e.Started
 	h.bytes = float64(f.req.Prompt) * float64(d.LLM.KVBytesPerToken(d.KVDtype))
 	if link.Overlap {
@@ -45,16 +43,17 @@ func (c *cluster) handOver(now clock.Time, id int32) {
 
 // reserved starts the transfer once the decode side has the blocks.
 func (c *cluster) reserved(now clock.Time, f *flight, e *engine.Event) {
-	f.prompt.decodeRow = e.Row
-	c.links.start(now, e.ID, f.prompt.replica, f.replica, f.prompt.bytes)
+	h := &c.halves[e.ID]
+	h.decodeRow = e.Row
+	c.links.start(now, e.ID, h.replica, f.replica, h.bytes)
 }
 
 // arrived ends a transfer: the prefill side's blocks are free, the decode side
 // goes on.
 func (c *cluster) arrived(now clock.Time, id int32) {
-	f := &c.flights[id]
-	c.replicas[f.prompt.replica].(engine.Handing).Release(now, f.prompt.row)
-	c.rouse(f.prompt.replica)
-	c.replicas[f.replica].(engine.Handing).Arrived(now, f.prompt.decodeRow)
+	f, h := &c.flights[id], &c.halves[id]
+	c.replicas[h.replica].(engine.Handing).Release(now, h.row)
+	c.rouse(h.replica)
+	c.replicas[f.replica].(engine.Handing).Arrived(now, h.decodeRow)
 	c.rouse(f.replica)
 }

@@ -12,10 +12,10 @@ import (
 	"slosim/sim/clock"
 )
 
-func TestHeapTopIsTheEarliestItem(t *testing.T) {
+func TestTopIsTheEarliestItem(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "n")
-		h := NewHeap(n)
+		h := NewTournament(n)
 		at := make([]clock.Time, n)
 		for i := range at {
 			at[i] = clock.Never

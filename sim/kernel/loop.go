@@ -20,7 +20,7 @@ type World interface {
 // Loop is the clock of a run.
 type Loop struct {
 	now      clock.Time
-	replicas *Heap
+	replicas *Tournament
 	timers   timers
 	arrival  clock.Time
 	host     host
@@ -33,7 +33,7 @@ const checkEvery = 1 << 13
 
 // NewLoop returns a loop over n replicas that starts at a time.
 func NewLoop(n int, start clock.Time) *Loop {
-	l := &Loop{now: start, replicas: NewHeap(n), arrival: clock.Never}
+	l := &Loop{now: start, replicas: NewTournament(n), arrival: clock.Never}
 	l.host.loop = l
 	return l
 }

@@ -9,11 +9,11 @@ import (
 // into 2^precision equal buckets, values below 2^precision are exact. Octaves
 // take memory when first used. The zero value is not ready: use NewHist.
 type Hist struct {
-	precision uint
-	octaves   [64][]uint32
 	n         int64
 	least     int64 // smallest and largest value, exact
 	most      int64
+	precision uint
+	octaves   [64][]uint32
 }
 
 // NewHist returns an empty histogram whose buckets are at most 2^−precision of
