@@ -157,6 +157,8 @@ func guideBases(t *testing.T) []string {
 		rows += fmt.Sprintf("%[1]d,100,10,%[1]d,100,10\n", i*100_000)
 	}
 	put("requests.csv", rows)
+	put("requests.jsonl", `{"timestamp": 0, "input_length": 100, "output_length": 9, "hash_ids": [1]}
+{"timestamp": 80000000, "input_length": 100, "output_length": 9, "hash_ids": [1, 2]}`)
 	const rate, lengths = `rate = "2/s"`, "prompt = 500\noutput = { dist = \"exponential\", mean = 100 }"
 	replace := func(old, new string) string {
 		if !strings.Contains(base, old) {
@@ -177,6 +179,7 @@ func guideBases(t *testing.T) []string {
 		replace(rate, `rate = { mean = "2/s", shape = "diurnal", peak = "13:00", peak_to_trough = 2 }`),
 		replace(rate, "users = 5"), replace(rate+"\n", ""), strings.Replace(replace(rate, ""), "prompt = 500\noutput", "users = 4\nprompt = 500\noutput", 1),
 		replace(rate+"\n"+lengths, ""), replace(rate+"\n"+lengths, `trace = { file = "requests.csv", format = "csv" }`),
+		replace(rate+"\n"+lengths, `trace = { file = "requests.jsonl", block = 50 }`),
 		replace(rate, rate+"\nsystem_prompt = { tokens = 50 }"), replace(rate, rate+"\nprefix_hit = { ratio = 0.5, tokens = 100 }"),
 		replace(`metric = "ttft"`, `metric = "tpot"`),
 		prompt(`dist = "lognormal", mean = 4000, p99 = 10000`), prompt(`dist = "exponential", mean = 300`), prompt(`mean = 300`), prompt(`dist = "empirical", points = [[1, 1]]`),

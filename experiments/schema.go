@@ -25,7 +25,7 @@ var schema = config.Schema{
 
 	"traffic.rate":          {"mean", "shape", "peak", "peak_to_trough", "burstiness", "bursts"},
 	"traffic.rate.bursts":   {"at", "length", "every", "factor"},
-	"traffic.trace":         {"file", "format", "arrival", "prompt", "output", "unit"},
+	"traffic.trace":         {"file", "format", "arrival", "prompt", "output", "unit", "block", "skip_bad"},
 	"traffic.system_prompt": {"tokens", "variants"},
 	"traffic.prefix_hit":    {"ratio", "tokens"},
 

@@ -18,95 +18,168 @@ import (
 
 const azureHint = "get it from https://github.com/Azure/AzurePublicDataset (data/AzureLLMInferenceTrace_conv.csv, CC-BY-4.0), then: "
 
-// trace reads where the requests of a class are replayed from.
+// trace reads where the requests of a class are replayed from: a file, or a table.
 func (l *loader) trace(class *config.Table) *workloads.Trace {
 	before := l.doc.Failures()
-	t := class.Sub("trace", `trace = { file = "requests.csv", format = "csv" }`)
-	tr := &workloads.Trace{
-		File:   config.Read(t, "file", config.Text, config.Required, config.Example[string](`"data/requests.csv"`)),
-		Format: config.Read(t, "format", config.OneOf("azure", "csv"), config.Required),
+	tr := &workloads.Trace{}
+	if !class.IsTable("trace") {
+		tr.File = config.Read(class, "trace", config.Text, config.Required, config.Example[string](`"data/requests.jsonl"`))
+		if l.traceFile(class, "trace", tr); l.doc.Failures() == before {
+			l.scanTrace(class, "trace", tr)
+		}
+		return tr
 	}
+	t := class.Sub("trace", `trace = { file = "requests.csv", format = "csv" }`)
+	tr.File = config.Read(t, "file", config.Text, config.Required, config.Example[string](`"data/requests.csv"`))
+	if t.Has("format") {
+		tr.Format = config.Read(t, "format", config.OneOf(workloads.TraceFormats()...))
+	} else {
+		t.Know("format")
+	}
+	l.traceFile(t, "file", tr)
+	traceColumns(t, tr)
+	tr.SkipBad = int64(config.Read(t, "skip_bad", config.Int, config.Default(0, "any broken row is an error"), config.Example[int]("10"), config.Between(0, maxSkipped)))
+	if l.doc.Failures() == before {
+		l.scanTrace(t, "file", tr)
+	}
+	return tr
+}
+
+// maxSkipped bounds the broken rows that a trace may have.
+const maxSkipped = 1_000_000_000
+
+// traceColumns reads what a format leaves open.
+func traceColumns(t *config.Table, tr *workloads.Trace) {
+	columns := []string{"arrival", "prompt", "output"}
 	switch tr.Format {
 	case "csv":
 		tr.Arrival = config.Read(t, "arrival", config.Text, config.Default("arrival", "name of the column"), config.Example[string](`"arrived_at"`))
 		tr.Prompt = config.Read(t, "prompt", config.Text, config.Default("prompt", "name of the column"), config.Example[string](`"prompt_tokens"`))
 		tr.Output = config.Read(t, "output", config.Text, config.Default("output", "name of the column"), config.Example[string](`"output_tokens"`))
-		tr.Unit = config.Read(t, "unit", config.Span, config.Default(clock.Second, "of the arrival column"), config.Example[clock.Duration](`"1ms"`), config.Between(1, clock.Day))
+		forbid(t, "", `format = "csv" has no block ids`, "block")
+	case "mooncake":
+		tr.Block = int32(config.Read(t, "block", config.Int, config.Default(workloads.DefaultBlock, "prompt tokens that an id of hash_ids stands for"), config.Example[int]("512"), config.Between(1, 1<<20)))
+		forbid(t, "", `the fields of format = "mooncake" are fixed: timestamp, input_length, output_length, hash_ids`, columns...)
 	case "azure":
-		forbid(t, "", `the columns of format = "azure" are fixed: TIMESTAMP, ContextTokens, GeneratedTokens`, "arrival", "prompt", "output", "unit")
+		forbid(t, "", `the columns of format = "azure" are fixed: TIMESTAMP, ContextTokens, GeneratedTokens`, append(columns, "unit", "block")...)
+		return
 	default:
 		t.Skip()
+		return
 	}
+	tr.Unit = config.Read(t, "unit", config.Span, config.Default(workloads.DefaultUnit(tr.Format), "of the time stamps"), config.Example[clock.Duration](`"1ms"`), config.Between(1, clock.Day))
+}
+
+// traceFile finds the file, its hash and, unless it is given, its format.
+func (l *loader) traceFile(t *config.Table, key string, tr *workloads.Trace) {
 	if tr.File == "" {
-		return tr
+		return
 	}
 	// A path on the command line is relative to where the person is.
-	if !filepath.IsAbs(tr.File) && !t.FromSet("file") {
+	if !filepath.IsAbs(tr.File) && !t.FromSet(key) {
 		tr.File = filepath.Join(l.dir, tr.File)
 	}
 	sum, err := hashFile(tr.File)
 	if err != nil {
-		set := "--set " + t.Path("file") + "=/path/to/file.csv"
+		set := "--set " + t.Path(key) + "=/path/to/file.csv"
 		try := "paths are relative to the experiment file; or give another: " + set
 		if tr.Format == "azure" {
 			try = azureHint + set
 		}
-		t.Errorf("file", "", try, "the trace file %s cannot be read: %s", tr.File, reason(err))
-		return tr
+		t.Errorf(key, "", try, "the trace file %s cannot be read: %s", tr.File, reason(err))
+		return
 	}
 	tr.SHA256 = sum
-	if tr.Format != "" && l.doc.Failures() == before {
-		l.scanTrace(t, tr)
+	if tr.Format != "" || t.Has("format") && key == "file" {
+		return
 	}
-	return tr
+	format, err := workloads.DetectFormat(tr.File)
+	if err != nil {
+		l.brokenTrace(t, key, tr, err)
+		return
+	}
+	tr.Format = format
+	if key == "file" {
+		t.Doc().Note(t.Path("format"), fmt.Sprintf("%q", format), "derived", "recognised by the first line")
+		return
+	}
+	tr.Unit = workloads.DefaultUnit(format)
+	switch format {
+	case "csv":
+		tr.Arrival, tr.Prompt, tr.Output = "arrival", "prompt", "output"
+	case "mooncake":
+		tr.Block = workloads.DefaultBlock
+	}
+	t.Doc().Note(t.Path(key)+".format", fmt.Sprintf("%q", format), "derived", "recognised by the first line")
+}
+
+// brokenTrace reports what is wrong with a trace.
+func (l *loader) brokenTrace(t *config.Table, key string, tr *workloads.Trace, err error) {
+	var broken *workloads.TraceError
+	if !errors.As(err, &broken) {
+		t.Errorf(key, "", traceHint(tr), "the trace file %s cannot be read: %s", tr.File, reason(err))
+		return
+	}
+	try := traceHint(tr)
+	if broken.Msg == workloads.CutShort {
+		try = "copy or compress it again"
+	}
+	l.doc.Add(&config.Error{File: broken.File, Line: broken.Line, Col: 1, Key: t.Path(key), Msg: broken.Msg,
+		Source: lineOf(broken.File, broken.Line), Width: 1, Try: try})
 }
 
 // scanTrace checks every line of a trace and records what is in it.
-func (l *loader) scanTrace(t *config.Table, tr *workloads.Trace) {
+func (l *loader) scanTrace(t *config.Table, key string, tr *workloads.Trace) {
 	stats, err := workloads.ScanTrace(*tr)
-	var broken *workloads.TraceError
-	switch {
-	case errors.As(err, &broken):
-		try := traceHint(tr)
-		if broken.Msg == workloads.CutShort {
-			try = "copy or compress it again"
-		}
-		l.doc.Add(&config.Error{File: broken.File, Line: broken.Line, Col: 1, Key: t.Path("file"), Msg: broken.Msg,
-			Source: lineOf(broken.File, broken.Line), Width: 1, Try: try})
-		return
-	case err != nil:
-		t.Errorf("file", "", traceHint(tr), "the trace file %s cannot be read: %s", tr.File, reason(err))
+	if err != nil {
+		l.brokenTrace(t, key, tr, err)
 		return
 	}
 	l.traces[len(l.e.Traffic)] = stats // the class being read
-	note := func(key, value, why string) { l.doc.Note(t.Path(key), value, "derived", why) }
+	note := func(what, value, why string) {
+		path := t.Path(key) + "." + what
+		if key == "file" {
+			path = t.Path(what)
+		}
+		l.doc.Note(path, value, "derived", why)
+	}
 	note("sha256", fmt.Sprintf("%q", tr.SHA256), "of the file's bytes")
 	note("requests", fmt.Sprint(stats.Rows), "lines of the file")
 	note("span", config.Span.Format(stats.Span), "from the first arrival to the last")
 	note("mean_prompt", fmt.Sprintf("%.1f", stats.MeanPrompt), "tokens")
 	note("mean_output", fmt.Sprintf("%.1f", stats.MeanOutput), "tokens")
-	l.checkLength(t, stats.Span)
+	if stats.Skipped > 0 {
+		note("skipped", fmt.Sprint(stats.Skipped), "broken rows, such as "+stats.Why)
+		t.Warnf(key, "", "%s of the trace %s passed over, such as %s", count(int(stats.Skipped), "broken row"), map[bool]string{true: "is", false: "are"}[stats.Skipped == 1], stats.Why)
+	}
+	l.checkLength(t, key, stats.Span)
 }
 
-// checkLength reports a trace that ends before the run does.
-func (l *loader) checkLength(t *config.Table, span clock.Duration) {
+// checkLength reports a trace that ends before the run does; a second too long is
+// what it takes to count the last request.
+func (l *loader) checkLength(t *config.Table, key string, span clock.Duration) {
 	need := l.e.Warmup + l.e.Duration
-	if l.e.Duration == 0 || span >= need {
+	if l.e.Duration == 0 || need <= span+clock.Second {
 		return
 	}
-	try := "--set warmup=0s --set duration=" + config.SpanText(max(clock.Second, span/clock.Second*clock.Second))
+	try := "--set warmup=0s --set duration=" + config.SpanText(max(clock.Second, (span+clock.Second-1)/clock.Second*clock.Second))
 	if rest := (span - l.e.Warmup) / clock.Minute * clock.Minute; rest > 0 {
 		try = "--set duration=" + config.SpanText(rest)
 	}
-	t.Errorf("file", "", "a trace starts with the warm-up; shorten the run, for example: "+try,
+	t.Errorf(key, "", "a trace starts with the warm-up; shorten the run, for example: "+try,
 		"the trace ends after %s, but warm-up and duration are %s", config.SpanText(span/clock.Second*clock.Second), config.SpanText(need))
 }
 
 func traceHint(tr *workloads.Trace) string {
-	if tr.Format == "azure" {
+	switch tr.Format {
+	case "azure":
 		return "expected are the columns TIMESTAMP,ContextTokens,GeneratedTokens, in order of TIMESTAMP"
+	case "mooncake":
+		return `expected are JSON lines such as {"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [46, 47]}, in order of timestamp`
+	case "csv":
+		return fmt.Sprintf("expected are the columns %s, %s and %s, in order of %s", tr.Arrival, tr.Prompt, tr.Output, tr.Arrival)
 	}
-	return fmt.Sprintf("expected are the columns %s, %s and %s, in order of %s", tr.Arrival, tr.Prompt, tr.Output, tr.Arrival)
+	return "formats: " + strings.Join(workloads.TraceFormats(), ", ")
 }
 
 // lineOf returns a line of a text file, shortened, or "" if it cannot be shown.

@@ -174,4 +174,7 @@ func (s *Shaper) Replay(row Row, t clock.Time, r *Request) {
 		}
 	}
 	s.prefix.draw(row.Index, r)
+	if len(row.IDs) > 0 {
+		r.Chain = Chain{IDs: row.IDs, Session: spread(s.prefix.content, uint64(row.Index)), UnitSize: row.Block}
+	}
 }

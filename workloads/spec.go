@@ -76,12 +76,14 @@ type Client struct {
 
 // Trace names a file of requests to replay.
 type Trace struct {
-	File    string // path; experiments resolve it relative to their own file
-	Format  string // "azure" or "csv"
-	Arrival string // csv: column names
-	Prompt  string
-	Output  string
-	Unit    clock.Duration // csv: unit of the arrival column
+	File    string         // path; experiments resolve it relative to their own file
+	Format  string         // one of TraceFormats
+	Arrival string         // csv: column names
+	Prompt  string         //
+	Output  string         //
+	Unit    clock.Duration // csv, mooncake: unit of the time stamps
+	Block   int32          // mooncake: prompt tokens that an id stands for
+	SkipBad int64          // broken rows that are passed over; one more is an error
 	SHA256  string         // of the file's bytes, so that an experiment's hash covers them
 }
 
