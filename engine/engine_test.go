@@ -36,6 +36,8 @@ type scenario struct {
 	cfg   Config
 	acts  []act
 	until clock.Time
+
+	cancelled int
 }
 
 type act struct {
@@ -43,6 +45,7 @@ type act struct {
 	req  workloads.Request // Prompt 0: a clock change
 	bin  int
 	look bool // only look at load and work
+	gone bool // the client of request req.ID cancels
 }
 
 func drawScenario(t *rapid.T) scenario {
@@ -95,6 +98,10 @@ func drawScenario(t *rapid.T) scenario {
 			a.bin = rapid.IntRange(0, 40).Draw(t, "bin")
 		case 1:
 			a.look = true
+		case 2:
+			a.gone = i > 0
+			a.look = !a.gone
+			a.req.ID = rapid.Int32Range(0, int32(max(0, i-1))).Draw(t, "id")
 		default:
 			a.req = workloads.Request{Chain: drawChain(t, block, cfg.Offload.Blocks > 0), ID: int32(i), Priority: rapid.Int32Range(0, 2).Draw(t, "priority"), Prompt: rapid.Int32Range(1, maxLen+maxLen/20).Draw(t, "prompt"), Output: rapid.Int32Range(1, long).Draw(t, "output")}
 		}
@@ -116,13 +123,18 @@ func drawChain(t *rapid.T, block int32, always bool) workloads.Chain {
 }
 
 // play drives a replica like the kernel does: events first, then what arrives.
-func (s scenario) play(v *VLLM, look func(now clock.Time)) []Event {
+// s.cancelled counts the requests that left by Cancel.
+func (s *scenario) play(v *VLLM, look func(now clock.Time)) []Event {
 	var out []Event
+	handles := map[int32]int32{} // of requests that have not ended
 	drain := func(until clock.Time) {
 		for t, ok := v.Next(); ok && t <= until; t, ok = v.Next() {
 			n := len(out)
 			out = v.Advance(t, out)
 			for _, e := range out[n:] {
+				if e.Kind == Finished || e.Kind == Rejected {
+					delete(handles, e.ID)
+				}
 				if e.At < t && e.Kind != FirstToken && e.Kind != Finished {
 					panic(fmt.Sprintf("event %+v was announced only for %d", e, t))
 				}
@@ -134,10 +146,17 @@ func (s scenario) play(v *VLLM, look func(now clock.Time)) []Event {
 		switch {
 		case a.look:
 			look(a.at)
+		case a.gone:
+			if handle, ok := handles[a.req.ID]; ok {
+				if _, gone := v.Cancel(a.at, handle, a.req.ID); gone {
+					s.cancelled++
+				}
+				delete(handles, a.req.ID)
+			}
 		case a.req.Prompt == 0:
 			v.SetClock(a.at, a.bin)
 		default:
-			v.Submit(a.at, a.req)
+			handles[a.req.ID] = v.Submit(a.at, a.req)
 		}
 	}
 	drain(s.until)
@@ -173,6 +192,8 @@ func TestStretchedEqualsSteppingEqualsReference(t *testing.T) {
 					}
 				}
 				refLooks = append(refLooks, fmt.Sprintf("running %d waiting %d blocks %d", len(ref.running), waiting, s.cfg.KVBlocks-1-ref.free()))
+			case a.gone:
+				ref.cancel(a.req.ID)
 			case a.req.Prompt == 0:
 				ref.bin = a.bin
 			default:
@@ -236,6 +257,7 @@ func TestEveryStepEqualsTheReference(t *testing.T) {
 		s := drawScenario(t)
 		s.cfg.Stepping = true
 		v, ref := NewVLLM(s.cfg), newReference(s.cfg)
+		handles := map[int32]int32{}
 		compare := func(now clock.Time) {
 			ref.advance(now)
 			got := fmt.Sprintf("free %d, idle cached %d, waiting %d, running %d", v.freeBlks, v.cache.idle, v.waiting.n, v.order.live)
@@ -258,7 +280,11 @@ func TestEveryStepEqualsTheReference(t *testing.T) {
 		}
 		drain := func(until clock.Time) {
 			for next, ok := v.Next(); ok && next <= until; next, ok = v.Next() {
-				v.Advance(next, nil)
+				for _, e := range v.Advance(next, nil) {
+					if e.Kind == Finished || e.Kind == Rejected {
+						delete(handles, e.ID)
+					}
+				}
 				compare(next)
 			}
 		}
@@ -267,11 +293,16 @@ func TestEveryStepEqualsTheReference(t *testing.T) {
 			ref.advance(a.at)
 			switch {
 			case a.look:
+			case a.gone:
+				if handle, ok := handles[a.req.ID]; ok {
+					v.Cancel(a.at, handle, a.req.ID)
+				}
+				ref.cancel(a.req.ID)
 			case a.req.Prompt == 0:
 				v.SetClock(a.at, a.bin)
 				ref.bin = a.bin
 			default:
-				v.Submit(a.at, a.req)
+				handles[a.req.ID] = v.Submit(a.at, a.req)
 				ref.submit(a.at, a.req)
 			}
 		}

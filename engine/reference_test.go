@@ -444,6 +444,27 @@ func (e *reference) schedule(now clock.Time) bool {
 	return true
 }
 
+// cancel forgets a request unless its last token is in flight.
+func (e *reference) cancel(id int32) {
+	is := func(q *refReq) bool { return q.id == id }
+	for _, list := range []*[]*refReq{&e.front, &e.waiting, &e.running} {
+		k := slices.IndexFunc(*list, is)
+		if k < 0 {
+			continue
+		}
+		q := (*list)[k]
+		if q.prompt >= e.cfg.MaxModelLen || q.made == q.output {
+			return
+		}
+		*list = slices.Delete(*list, k, k+1)
+		e.release(q, q.computed)
+		for _, s := range e.planned {
+			s.started, s.firsts = withoutReq(s.started, q), withoutReq(s.firsts, q)
+		}
+		return
+	}
+}
+
 // requeue puts a preempted request back.
 func (e *reference) requeue(q *refReq) {
 	e.waiting = append([]*refReq{q}, e.waiting...)

@@ -78,8 +78,13 @@ type Spent struct {
 // Replica is one serving engine. Times given to it never decrease; at equal
 // times the owner calls Advance before Submit.
 type Replica interface {
-	// Submit hands over a request that the client's network delivered at now.
-	Submit(now clock.Time, r workloads.Request)
+	// Submit hands over a request that the client's network delivered at now. What
+	// it returns stands for the request in Cancel until its last event.
+	Submit(now clock.Time, r workloads.Request) int32
+	// Cancel takes a request back whose client has gone. It returns the number of
+	// output tokens that were visible by now and whether the request is gone: if
+	// not, it comes to its end all the same, by an event.
+	Cancel(now clock.Time, handle, id int32) (sent int32, gone bool)
 	// Next returns the next instant at which Advance can yield an event.
 	Next() (clock.Time, bool)
 	// Advance carries the replica to now and appends what became visible.

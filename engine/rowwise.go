@@ -79,7 +79,7 @@ func (c *rowwise) init(cfg Config, plan scheduler, ask int32) {
 }
 
 // Submit implements Replica.
-func (c *rowwise) Submit(now clock.Time, r workloads.Request) {
+func (c *rowwise) Submit(now clock.Time, r workloads.Request) int32 {
 	c.advance(now)
 	h := &c.cfg.Host
 	a := inbound{id: r.ID, job: none, ready: now.Add(clock.Duration((h.FrontFixedPs + h.FrontPerTokenPs*int64(r.Prompt)) / 1000))}
@@ -92,6 +92,7 @@ func (c *rowwise) Submit(now clock.Time, r workloads.Request) {
 		c.jobs[a.job] = job{id: r.ID, prompt: r.Prompt, target: r.Prompt, output: output, asked: min(max(output, c.ask), room), ready: a.ready}
 	}
 	c.front.add(a)
+	return a.job
 }
 
 // SetClock implements Replica.

@@ -67,8 +67,8 @@ func TestSpeculationLosesNothing(t *testing.T) {
 			}
 		}
 		l := v.Load(s.until)
-		if ended != in || l.Blocks != 0 || l.Tokens != 0 || l.Running != 0 {
-			t.Fatalf("%d in, %d ended, %+v", in, ended, l)
+		if ended+s.cancelled != in || l.Blocks != 0 || l.Tokens != 0 || l.Running != 0 {
+			t.Fatalf("%d in, %d ended, %d cancelled, %+v", in, ended, s.cancelled, l)
 		}
 	})
 }

@@ -127,10 +127,10 @@ func NewVLLM(cfg Config) *VLLM {
 }
 
 // Submit implements Replica.
-func (v *VLLM) Submit(now clock.Time, r workloads.Request) {
+func (v *VLLM) Submit(now clock.Time, r workloads.Request) int32 {
 	v.advance(now)
 	h := &v.cfg.Host
-	a := arrival{id: r.ID, ready: now.Add(clock.Duration((h.FrontFixedPs + h.FrontPerTokenPs*int64(r.Prompt)) / 1000))}
+	a := arrival{id: r.ID, row: none, ready: now.Add(clock.Duration((h.FrontFixedPs + h.FrontPerTokenPs*int64(r.Prompt)) / 1000))}
 	if r.Prompt >= v.cfg.MaxModelLen {
 		a.reject = true
 		v.rejects++
@@ -155,6 +155,7 @@ func (v *VLLM) Submit(now clock.Time, r workloads.Request) {
 		i--
 	}
 	v.front[i] = a
+	return a.row
 }
 
 // SetClock implements Replica.

@@ -21,7 +21,7 @@ type station struct {
 
 func newStation(servers int) *station { return &station{free: make([]clock.Time, servers)} }
 
-func (s *station) Submit(now clock.Time, r workloads.Request) {
+func (s *station) Submit(now clock.Time, r workloads.Request) int32 {
 	best := 0
 	for i := range s.free {
 		if s.free[i] < s.free[best] {
@@ -40,7 +40,10 @@ func (s *station) Submit(now clock.Time, r workloads.Request) {
 		k--
 	}
 	s.pending[k] = e
+	return 0
 }
+
+func (s *station) Cancel(clock.Time, int32, int32) (int32, bool) { return 0, false }
 
 func (s *station) Next() (clock.Time, bool) {
 	if len(s.pending) == 0 {
@@ -75,7 +78,7 @@ type watched struct {
 	ends           []clock.Time // of requests whose last token lies ahead
 }
 
-func (w *watched) Submit(now clock.Time, r workloads.Request) {
+func (w *watched) Submit(now clock.Time, r workloads.Request) int32 {
 	if w.start == nil {
 		w.start = map[int32]clock.Time{}
 	}
@@ -83,7 +86,7 @@ func (w *watched) Submit(now clock.Time, r workloads.Request) {
 	w.in++
 	w.number++
 	w.start[r.ID] = now
-	w.Replica.Submit(now, r)
+	return w.Replica.Submit(now, r)
 }
 
 // tick integrates the number up to now; publication may end a sojourn a little

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"slices"
+
+	"slosim/sim/clock"
+)
+
+// Cancel implements Replica, as vLLM aborts: at once out of the front end and the
+// queue; a running request gives its blocks back and is in no further step, while
+// the steps that are fixed already take the time they take. One whose last token is
+// in flight ends by itself.
+func (v *VLLM) Cancel(now clock.Time, i, id int32) (sent int32, gone bool) {
+	v.advance(now)
+	if i < 0 || v.rows.rows[i].id != id {
+		return 0, false
+	}
+	r := &v.rows.rows[i]
+	sent = r.made
+	switch r.state {
+	case waiting:
+		if !v.leaveFront(i) {
+			v.waiting.remove(v.waiting.find(i))
+		}
+		v.giveBack(i, int64(r.computed))
+	case prefilling, joining, drafting:
+		v.others -= int64(r.computed)
+		switch r.state {
+		case joining:
+			sent-- // in flight
+		case drafting:
+			v.drafts--
+		}
+		v.partial, v.joiners = without(v.partial, i), without(v.joiners, i)
+		v.leaveRunning(i, int64(r.computed))
+	case decoding:
+		if r.last == v.newest {
+			return 0, false
+		}
+		held := r.heldAt0 + v.newest
+		sent = max(0, r.output-int32(r.last-v.newest)-int32(v.steps))
+		v.finish.remove(v.rows.rows, i)
+		v.leaveDecode(r)
+		v.leaveRunning(i, held)
+	default:
+		return 0, false
+	}
+	v.rows.release(i)
+	v.blocked = false
+	v.out = slices.DeleteFunc(v.out, func(e Event) bool { return e.ID == id })
+	return sent, true
+}
+
+// leaveRunning takes a row with so many tokens of KV out of running and out of the
+// steps that are fixed, and frees its blocks.
+func (v *VLLM) leaveRunning(i int32, held int64) {
+	for _, st := range v.ring[:v.steps] {
+		st.started, st.firsts, st.drafts = without(st.started, i), without(st.firsts, i), without(st.drafts, i)
+	}
+	v.giveBack(i, held)
+	v.order.live--
+	v.changed = true
+}
+
+// leaveFront takes a row out of the front end; false if it is past that.
+func (v *VLLM) leaveFront(i int32) bool {
+	k := slices.IndexFunc(v.front, func(a arrival) bool { return !a.reject && a.row == i })
+	if k < 0 {
+		return false
+	}
+	v.front = slices.Delete(v.front, k, k+1)
+	return true
+}
+
+// find returns the place of a row in the queue, from its head on.
+func (d *deque) find(i int32) int {
+	k := 0
+	for d.at(k) != i {
+		k++
+	}
+	return k
+}
+
+// Cancel implements Replica. Of a running request the next token becomes the last:
+// schedulers of their own kinds are spared a second way out.
+func (c *rowwise) Cancel(now clock.Time, i, id int32) (sent int32, gone bool) {
+	c.advance(now)
+	if i < 0 || c.jobs[i].id != id || c.jobs[i].output == 0 {
+		return 0, false
+	}
+	j := &c.jobs[i]
+	k := slices.IndexFunc(c.front.list[c.front.head:], func(a inbound) bool { return a.job == i })
+	switch queued := c.waiting.has(i); {
+	case k >= 0:
+		k += c.front.head
+		c.front.list = slices.Delete(c.front.list, k, k+1)
+	case queued:
+		c.waiting.remove(c.waiting.find(i))
+	default:
+		j.output = min(j.output, j.made+1)
+		return 0, false
+	}
+	sent = j.made
+	c.release(i)
+	c.out = slices.DeleteFunc(c.out, func(e Event) bool { return e.ID == id })
+	return sent, true
+}
+
+func (d *deque) has(i int32) bool {
+	for k := range d.n {
+		if d.at(k) == i {
+			return true
+		}
+	}
+	return false
+}
