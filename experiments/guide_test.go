@@ -27,6 +27,7 @@ var chapters = map[string]struct{ heading, path string }{
 	"traffic.rate":            {"### `rate`", "traffic.chat.rate."},
 	"traffic.rate.bursts":     {"#### `bursts`", "traffic.chat.rate.bursts.0."},
 	"traffic.trace":           {"### `trace`", "traffic.chat.trace."},
+	"traffic.retry":           {"### `retry`", "traffic.chat.retry."},
 	"traffic.system_prompt":   {"### `system_prompt`", "traffic.chat.system_prompt."},
 	"traffic.prefix_hit":      {"### `prefix_hit`", "traffic.chat.prefix_hit."},
 	"change":                  {"## `[[change]]`", "change.feature."},
@@ -35,7 +36,7 @@ var chapters = map[string]struct{ heading, path string }{
 }
 
 // lengthPaths are the kinds that the chapter on lengths stands for.
-var lengthPaths = []string{"traffic.prompt", "traffic.output", "traffic.think", "traffic.prefix_hit.tokens", "change.prompt", "change.output"}
+var lengthPaths = []string{"traffic.prompt", "traffic.output", "traffic.think", "traffic.patience", "traffic.prefix_hit.tokens", "change.prompt", "change.output"}
 
 // guideRow is a line of a table of keys.
 type guideRow struct{ key, example string }
@@ -173,6 +174,7 @@ func guideBases(t *testing.T) []string {
 		replace("[[traffic]]", "[[pool]]\nname = \"prompts\"\nrole = \"prefill\"\nmodel = \"llama-3.1-8b\"\ngpu = \"h100\"\n[[traffic]]"),
 		replace("[[pool]]", "[[pool]]\nname = \"prompts\"\nrole = \"prefill\"\nmodel = \"llama-3.1-8b\"\ngpu = \"h100\"\n[[pool]]\nrole = \"decode\""),
 		engine(`speculative = { drafts = 3, acceptance = "70%", draft_time = "0.8ms" }`),
+		replace(rate, rate+"\nretry = { times = 2, backoff = \"1s\" }"),
 		engine(`offload = { memory = "10GB" }`),
 		replace("gpu = ", "weight_dtype = \"fp8\"\ngpu = "),
 		replace(rate, `rate = { mean = "2/s", bursts = [{ at = "10m", length = "10m", factor = 2 }] }`),

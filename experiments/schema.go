@@ -11,7 +11,7 @@ import (
 var schema = config.Schema{
 	"":        {"title", "question", "start", "duration", "warmup", "seed", "replications", "network", "pool", "traffic", "change", "slo"},
 	"pool":    {"name", "classes", "role", "link", "model", "gpu", "tensor_parallel", "replicas", "router", "gpu_hour_usd", "weight_dtype", "static_scales", "kv_dtype", "overhead", "engine", "host", "thermal"},
-	"traffic": {"class", "stream", "rate", "users", "think", "trace", "max_in_flight", "prompt", "output", "priority", "system_prompt", "prefix_hit"},
+	"traffic": {"class", "stream", "rate", "users", "think", "trace", "max_in_flight", "timeout", "patience", "retry", "prompt", "output", "priority", "system_prompt", "prefix_hit"},
 	"change":  {"name", "class", "at", "ramp", "share", "rate", "prompt", "output"},
 	"slo":     {"name", "class", "only", "exclude", "metric", "threshold", "objective", "window", "spent", "count"},
 
@@ -26,12 +26,14 @@ var schema = config.Schema{
 	"traffic.rate":          {"mean", "shape", "peak", "peak_to_trough", "burstiness", "bursts"},
 	"traffic.rate.bursts":   {"at", "length", "every", "factor"},
 	"traffic.trace":         {"file", "format", "arrival", "prompt", "output", "unit", "block", "skip_bad"},
+	"traffic.retry":         {"times", "backoff", "factor", "limit", "jitter"},
 	"traffic.system_prompt": {"tokens", "variants"},
 	"traffic.prefix_hit":    {"ratio", "tokens"},
 
 	"traffic.prompt":            lengthKeys,
 	"traffic.output":            lengthKeys,
 	"traffic.think":             lengthKeys,
+	"traffic.patience":          lengthKeys,
 	"traffic.prefix_hit.tokens": lengthKeys,
 	"change.prompt":             lengthKeys,
 	"change.output":             lengthKeys,

@@ -22,6 +22,9 @@ const (
 	timerLimit                  // the cool-down ends
 	timerHandover               // the prompt of request Arg is computed: on to its decode replica
 	timerTransfer               // a KV transfer ends, if Arg is the newest forecast
+	timerTimeout                // the client of request Arg&mask, serial Arg>>userBits, waits no longer
+	timerPatience               // the same, if it has no first token yet
+	timerRetry                  // comeback Arg is sent
 )
 
 // userBits is the width of a user's number in a timer's argument.
@@ -32,11 +35,15 @@ type flight struct {
 	first   clock.Time // first token; clock.Never before
 	group   int32
 	phase   int32
-	window  int32 // −1: not counted
-	replica int32 // of the cluster
-	user    int32 // closed loop; −1 otherwise
-	next    int32 // free list
+	window  int32  // −1: not counted
+	replica int32  // of the cluster
+	user    int32  // closed loop; −1 otherwise
+	next    int32  // free list
+	handle  int32  // its replica's name for it
+	attempt int32  // 0 = the first
+	serial  uint32 // of the slot's uses
 	live    bool
+	dead    bool // its client has gone; an event will end it
 	split   bool // its prompt is, or was, computed in a prefill pool
 	req     workloads.Request
 }
@@ -48,31 +55,35 @@ type promptHalf struct {
 	decodeRow      int32 // on the decode replica, to be told of the arrival
 	ready, started clock.Time
 	bytes          float64 // of KV to move
+	stage          halfStage
+	moved          bool // its blocks on the prefill side are free again
 }
 
 // cluster is the world of one replication.
 type cluster struct {
-	plan     *plan
-	loop     *kernel.Loop
-	replicas []engine.Replica
-	pools    []pool
-	sources  []*source
-	turn     int // source whose arrival is announced
-	flights  []flight
-	halves   []promptHalf // of flights, where any pool only prefills
-	free     int32
-	inFlight int64
-	rec      *recorder
-	links    *links
-	mon      *monitor
-	phase    int32
-	open     int64 // counted requests not yet finished
-	ended    bool
-	backlog  [2]int64 // requests in flight one day before the end, and at the end
-	events   []engine.Event
-	sent     int64
-	covered  *atomic.Int64 // simulated time reached, for progress
-	err      error
+	plan      *plan
+	loop      *kernel.Loop
+	replicas  []engine.Replica
+	pools     []pool
+	sources   []*source
+	turn      int // source whose arrival is announced
+	flights   []flight
+	halves    []promptHalf // of flights, where any pool only prefills
+	comebacks []comeback
+	spare     int32 // of comebacks: free list
+	free      int32
+	inFlight  int64
+	rec       *recorder
+	links     *links
+	mon       *monitor
+	phase     int32
+	open      int64 // counted requests not yet finished
+	ended     bool
+	backlog   [2]int64 // requests in flight one day before the end, and at the end
+	events    []engine.Event
+	sent      int64
+	covered   *atomic.Int64 // simulated time reached, for progress
+	err       error
 }
 
 // pool is a pool's part of the cluster: its replicas are first, first+1, …
@@ -85,7 +96,7 @@ type pool struct {
 // newCluster builds one replication with everything at rest.
 func newCluster(p *plan, seed uint64, covered *atomic.Int64) (*cluster, error) {
 	start := clock.Time(-p.exp.Warmup)
-	c := &cluster{plan: p, free: -1, rec: newRecorder(p), covered: covered}
+	c := &cluster{plan: p, free: -1, spare: -1, rec: newRecorder(p), covered: covered}
 	for k := range p.exp.Pools {
 		spec := &p.exp.Pools[k]
 		c.pools = append(c.pools, pool{first: int32(len(c.replicas)), router: newRouter(spec.Router), views: make([]View, spec.Replicas)})
@@ -127,7 +138,8 @@ func (c *cluster) run(ctx context.Context) error {
 			return err
 		}
 		for u := range c.plan.exp.Traffic[k].Client.Users {
-			c.loop.At(c.loop.Now(), timerUser, int64(k)<<userBits|int64(u))
+			// users who think begin with that, or all of them would come at once
+			c.loop.At(c.loop.Now().Add(s.thinkTime(-1-int64(u))), timerUser, int64(k)<<userBits|int64(u))
 		}
 	}
 	c.loop.SetArrival(c.announce())
@@ -157,7 +169,7 @@ func (c *cluster) Arrive(now clock.Time) clock.Time {
 	if limit := c.plan.exp.Traffic[s.class].Client.MaxInFlight; limit > 0 && s.inFlight >= limit {
 		s.backlog = append(s.backlog, s.next)
 	} else {
-		c.send(now, s, s.next, -1)
+		c.send(now, s, s.next, -1, 0)
 	}
 	if err := s.advance(); err != nil {
 		c.fail(err)
@@ -178,13 +190,19 @@ func (c *cluster) Timer(now clock.Time, kind int32, arg int64) {
 	case timerDeliver:
 		c.deliver(now, int32(arg))
 	case timerDone:
-		c.release(now, int32(arg))
+		c.release(now, int32(arg), false)
 	case timerUser:
 		c.userSends(now, c.sources[arg>>userBits], int32(arg&(1<<userBits-1)))
 	case timerHandover:
 		c.handOver(now, int32(arg))
 	case timerTransfer:
 		c.links.timer(now, arg)
+	case timerTimeout:
+		c.lapsed(now, arg, false)
+	case timerPatience:
+		c.lapsed(now, arg, true)
+	case timerRetry:
+		c.retries(now, int32(arg))
 	case timerDayBefore:
 		c.backlog[0] = c.inFlight
 	case timerEnd:
@@ -213,11 +231,11 @@ func (c *cluster) userSends(now clock.Time, s *source, user int32) {
 	s.sent++
 	r := workloads.Request{Class: s.class}
 	s.shaper.Shape(i, now, &r)
-	c.send(now, s, r, user)
+	c.send(now, s, r, user, 0)
 }
 
 // send puts a request on its way.
-func (c *cluster) send(now clock.Time, s *source, r workloads.Request, user int32) {
+func (c *cluster) send(now clock.Time, s *source, r workloads.Request, user, attempt int32) {
 	id := c.free
 	if id < 0 {
 		id = int32(len(c.flights))
@@ -227,7 +245,7 @@ func (c *cluster) send(now clock.Time, s *source, r workloads.Request, user int3
 	}
 	r.ID, r.Send = id, now
 	f := &c.flights[id]
-	*f = flight{req: r, group: c.plan.groupOf[r.Class][r.Cohort], window: -1, user: user, first: clock.Never, live: true}
+	*f = flight{req: r, group: c.plan.groupOf[r.Class][r.Cohort], window: -1, user: user, replica: -1, attempt: attempt, serial: f.serial + 1, first: clock.Never, live: true}
 	c.inFlight++
 	s.inFlight++
 	c.sent++
@@ -240,6 +258,9 @@ func (c *cluster) send(now clock.Time, s *source, r workloads.Request, user int3
 		c.open++
 		c.rec.arrival(f)
 	}
+	if s.patient || c.plan.exp.Traffic[s.class].Client.Timeout > 0 {
+		c.arm(now, id, &c.plan.exp.Traffic[s.class].Client)
+	}
 	if c.plan.exp.Network > 0 {
 		c.loop.At(now.Add(c.plan.exp.Network), timerDeliver, int64(id))
 		return
@@ -250,6 +271,10 @@ func (c *cluster) send(now clock.Time, s *source, r workloads.Request, user int3
 // deliver hands a request that reached the gateway to a replica.
 func (c *cluster) deliver(now clock.Time, id int32) {
 	f := &c.flights[id]
+	if f.dead {
+		c.drop(id)
+		return
+	}
 	at := c.plan.poolOf[f.req.Class]
 	p := &c.pools[at]
 	if room := c.plan.exp.Pools[at].Engine.MaxModelLen - f.req.Prompt; room > 0 {
@@ -260,9 +285,8 @@ func (c *cluster) deliver(now clock.Time, id int32) {
 		p = &c.pools[feeder]
 		f.req.Handover = workloads.PrefillHalf
 		f.split = true
-		if need := len(c.flights); len(c.halves) < need {
-			c.halves = append(c.halves, make([]promptHalf, need-len(c.halves))...)
-		}
+		c.growHalves()
+		c.halves[id] = promptHalf{}
 	}
 	c.submit(now, f, p)
 }
@@ -272,7 +296,7 @@ func (c *cluster) submit(now clock.Time, f *flight, p *pool) {
 	k := p.router.Pick(now, &f.req, p.views)
 	p.views[k].Outstanding++
 	f.replica = p.first + int32(k)
-	c.replicas[f.replica].Submit(now, f.req)
+	f.handle = c.replicas[f.replica].Submit(now, f.req)
 	c.rouse(f.replica)
 }
 
@@ -290,6 +314,10 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 	for k := range c.events {
 		e := &c.events[k]
 		f := &c.flights[e.ID]
+		if f.dead && e.Kind != engine.Preempted {
+			c.buried(now, f, e)
+			continue
+		}
 		switch e.Kind {
 		case engine.FirstToken:
 			if f.split {
@@ -313,6 +341,7 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 			c.rec.completed(f, e)
 			c.ends(now, e)
 		case engine.Rejected:
+			c.letGo(now, f, e.ID)
 			if f.window >= 0 {
 				c.rec.rejected(f, e)
 			}
@@ -343,34 +372,20 @@ func (c *cluster) ends(now clock.Time, e *engine.Event) {
 		c.open--
 		c.stopWhenDecided()
 	}
+	failed := e.Kind == engine.Rejected && e.Reason == engine.QueueFull
 	client := &c.plan.exp.Traffic[f.req.Class].Client
 	if (client.MaxInFlight > 0 || client.Users > 0) && e.At > now {
 		f.live = false
 		c.loop.At(e.At, timerDone, int64(e.ID))
 		return
 	}
-	c.release(now, e.ID)
+	c.release(now, e.ID, failed)
 }
 
 // release frees a request's slot and lets its client go on.
-func (c *cluster) release(now clock.Time, id int32) {
+func (c *cluster) release(now clock.Time, id int32, failed bool) {
 	f := &c.flights[id]
-	s := c.sources[f.req.Class]
-	user, index := f.user, f.req.Index
-	f.live = false
-	f.next = c.free
-	c.free = id
-	s.inFlight--
-	if user >= 0 {
-		c.loop.At(now.Add(s.thinkTime(index)), timerUser, int64(s.class)<<userBits|int64(user))
-		return
-	}
-	if s.held < len(s.backlog) {
-		r := s.backlog[s.held]
-		s.held++
-		if s.held == len(s.backlog) {
-			s.backlog, s.held = s.backlog[:0], 0
-		}
-		c.send(now, s, r, -1)
-	}
+	r, user, attempt := f.req, f.user, f.attempt
+	c.drop(id)
+	c.settle(now, c.sources[r.Class], r, user, attempt, failed)
 }

@@ -101,6 +101,8 @@ func combineView(list []viewRep) ClassPhase {
 		c.Outcomes.Failed += v.outcomes.Failed
 		c.Outcomes.Late += v.outcomes.Late
 		c.Outcomes.Young += v.outcomes.Young
+		c.Outcomes.Retries += v.outcomes.Retries
+		c.Outcomes.Lost += v.outcomes.Lost
 	}
 	stage := func(k int) stats.Estimate {
 		return stats.Of(over(list, func(v viewRep) float64 { return v.stage[k] }), c.N)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sort"
 	"strconv"
+	"strings"
 
 	"slosim/models"
 	"slosim/sim/slo"
@@ -159,10 +160,15 @@ func (p *plan) warnings(r *Result, reps []*rep) []string {
 
 // notModelled lists, in plain words, what a run leaves out.
 func notModelled(e Experiment) []string {
-	out := []string{
-		"client time-outs, retries and abandonment",
-		"failures, deployments and autoscaling",
-		"LoRA adapters",
+	out := []string{"failures, deployments and autoscaling", "LoRA adapters"}
+	patient := ""
+	for _, c := range e.Traffic {
+		if c.Client.Timeout == 0 && c.Client.Patience.Kind == "" {
+			patient += ", " + c.Name
+		}
+	}
+	if patient != "" {
+		out = append([]string{"time-outs and retries of clients (they wait for ever: " + strings.TrimPrefix(patient, ", ") + ")"}, out...)
 	}
 	for _, p := range e.Pools {
 		if !p.Engine.PrefixCache {

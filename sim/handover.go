@@ -12,6 +12,37 @@ import (
 // comes from the decode side. In the stages everything from the first chunk to
 // that step is prefill.
 
+// halfStage says where a request is on its way from prompt to output.
+type halfStage uint8
+
+const (
+	atPrefill halfStage = iota
+	hopping             // the prompt is computed; the decode side does not know yet
+	atDecode            // in the queue there, or decoding
+	moving              // its KV is on the way
+)
+
+// growHalves makes room for the prefill side of every flight.
+func (c *cluster) growHalves() {
+	if need := len(c.flights); len(c.halves) < need {
+		c.halves = append(c.halves, make([]promptHalf, need-len(c.halves))...)
+	}
+}
+
+// letGo frees a request's blocks on the prefill side, if it still has any there.
+func (c *cluster) letGo(now clock.Time, f *flight, id int32) {
+	if !f.split {
+		return
+	}
+	h := &c.halves[id]
+	if h.stage == atPrefill || h.moved {
+		return
+	}
+	h.moved = true
+	c.replicas[h.replica].(engine.Handing).Release(now, h.row)
+	c.rouse(h.replica)
+}
+
 // stamp puts the prefill side's stage borders into an event of the decode side.
 func (h *promptHalf) stamp(e *engine.Event) {
 	e.Ready, e.Started = h.ready, h.started
@@ -24,6 +55,7 @@ func (c *cluster) kvReady(now clock.Time, f *flight, e *engine.Event) {
 	link := &c.plan.exp.Pools[pool].Link
 	d := &c.plan.exp.Pools[pool].Deployment
 	h := &c.halves[e.ID]
+	h.stage = hopping
 	h.replica, h.row, h.ready, h.started = f.replica, e.Row, e.Ready, e.Started
 	h.bytes = float64(f.req.Prompt) * float64(d.LLM.KVBytesPerToken(d.KVDtype))
 	if link.Overlap {
@@ -37,6 +69,12 @@ func (c *cluster) kvReady(now clock.Time, f *flight, e *engine.Event) {
 // handOver submits a request to its decode pool.
 func (c *cluster) handOver(now clock.Time, id int32) {
 	f := &c.flights[id]
+	if f.dead {
+		c.letGo(now, f, id)
+		c.drop(id)
+		return
+	}
+	c.halves[id].stage = atDecode
 	f.req.Handover = workloads.DecodeHalf
 	c.submit(now, f, &c.pools[c.plan.poolOf[f.req.Class]])
 }
@@ -44,7 +82,7 @@ func (c *cluster) handOver(now clock.Time, id int32) {
 // reserved starts the transfer once the decode side has the blocks.
 func (c *cluster) reserved(now clock.Time, f *flight, e *engine.Event) {
 	h := &c.halves[e.ID]
-	h.decodeRow = e.Row
+	h.decodeRow, h.stage = e.Row, moving
 	c.links.start(now, e.ID, h.replica, f.replica, h.bytes)
 }
 
@@ -52,8 +90,15 @@ func (c *cluster) reserved(now clock.Time, f *flight, e *engine.Event) {
 // goes on.
 func (c *cluster) arrived(now clock.Time, id int32) {
 	f, h := &c.flights[id], &c.halves[id]
-	c.replicas[h.replica].(engine.Handing).Release(now, h.row)
-	c.rouse(h.replica)
+	c.letGo(now, f, id)
+	h.stage = atDecode
 	c.replicas[f.replica].(engine.Handing).Arrived(now, h.decodeRow)
+	if f.dead {
+		if _, gone := c.cancel(now, f, id); gone {
+			c.leave(f)
+			c.drop(id)
+		}
+		return
+	}
 	c.rouse(f.replica)
 }

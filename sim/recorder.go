@@ -17,7 +17,8 @@ const (
 	stages
 	rejectedStage   = stages     // of a bad event without an answer: turned away
 	unansweredStage = stages + 1 // the same: still waiting when the run ended
-	blameStages     = stages + 2
+	timedOutStage   = stages + 2 // the same: its client has gone
+	blameStages     = stages + 3
 )
 
 // windowPrecision is the histograms' precision over time: quantiles within 0.8 %.
@@ -36,6 +37,9 @@ type recorder struct {
 type cell struct {
 	n                int64
 	ok, refused      int64
+	timeouts         int64
+	again            int64 // of n: further attempts
+	lost             int64 // requests whose last attempt has failed
 	late, young      int64
 	ttft, tpot, e2e  stats.Sample // nanoseconds
 	prompts, outputs *stats.Hist  // tokens
@@ -100,6 +104,9 @@ func newRecorder(p *plan) *recorder {
 func (r *recorder) arrival(f *flight) {
 	c, w := &r.cells[f.group][f.phase], &r.windows[f.group][f.window]
 	c.n++
+	if f.attempt > 0 {
+		c.again++
+	}
 	w.arrivals++
 	c.prompts.Add(int64(f.req.Prompt))
 	c.outputs.Add(int64(f.req.Output))
@@ -223,6 +230,34 @@ func (r *recorder) rejected(f *flight, e *engine.Event) {
 			}
 		}
 	}
+}
+
+// timedOut closes a request whose client has gone at now, with so many tokens.
+func (r *recorder) timedOut(f *flight, now clock.Time, sent int32) {
+	c, w := &r.cells[f.group][f.phase], &r.windows[f.group][f.window]
+	c.timeouts++
+	goals := &r.plan.goals[f.group]
+	bad := func(list []int32) {
+		for _, k := range list {
+			if !r.plan.skips[k]["timeout"] {
+				r.decide(k, f, now, false, timedOutStage)
+			}
+		}
+	}
+	if f.first == clock.Never {
+		c.ttft.AddInf()
+		w.bad++
+		w.lost++
+		bad(goals.ttft)
+	} else if sent >= 2 {
+		tpot := max(0, now.Sub(f.first)) / clock.Duration(sent-1)
+		c.tpot.Add(int64(tpot))
+		for _, k := range goals.tpot {
+			r.decide(k, f, now, tpot <= r.plan.exp.SLOs[k].Threshold, stageDecode)
+		}
+	}
+	bad(goals.e2e)
+	bad(goals.availability)
 }
 
 // undecided closes a request that is still open at the end of the run.

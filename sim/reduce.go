@@ -165,7 +165,7 @@ func (r *recorder) view(groups []int, phase int) viewRep {
 	}
 	v := viewRep{
 		n:        sum.n,
-		outcomes: Outcomes{OK: sum.ok, Rejected: sum.refused, Late: sum.late, Young: sum.young},
+		outcomes: Outcomes{OK: sum.ok, Rejected: sum.refused, TimedOut: sum.timeouts, Retries: sum.again, Lost: sum.lost, Late: sum.late, Young: sum.young},
 		ttft:     summarise(&sum.ttft, sum.ttft.Quantiles),
 		answered: summarise(&sum.ttft, sum.ttft.FiniteQuantiles),
 		tpot:     summarise(&sum.tpot, sum.tpot.Quantiles),
@@ -195,6 +195,9 @@ func (c *cell) add(o *cell) {
 	c.n += o.n
 	c.ok += o.ok
 	c.refused += o.refused
+	c.timeouts += o.timeouts
+	c.again += o.again
+	c.lost += o.lost
 	c.late += o.late
 	c.young += o.young
 	c.answered += o.answered

@@ -81,6 +81,8 @@ type Outcomes struct {
 	OK, Rejected, TimedOut, Failed int64
 	Late                           int64 // undecided at the end, older than the threshold
 	Young                          int64 // unfinished at the end and not late: no events beyond what was decided already
+	Retries                        int64 // of all requests: second and later attempts
+	Lost                           int64 // requests whose last attempt was rejected or timed out, by the time of that
 }
 
 // Distribution summarises one metric.
@@ -128,7 +130,7 @@ type SLOPhase struct {
 // Blame is a share of the bad events of an objective.
 type Blame struct {
 	Cohort string
-	Stage  string // dominant stage; "rejected" or "never answered" for events without a first token
+	Stage  string // dominant stage; "rejected", "never answered" or "given up" for events without an answer
 	Share  float64
 	Count  int64
 }

@@ -18,13 +18,16 @@ type source struct {
 	next     workloads.Request      // the announced arrival; Send is its time
 	sent     int64                  // closed loop: requests so far
 
-	inFlight int
-	offered  int64               // arrivals of the counted span
-	backlog  []workloads.Request // arrivals behind a client-side cap, first come first served
-	held     int                 // of backlog: already sent
-	thinking bool
-	think    workloads.Lengths
-	thinks   rng.Source
+	inFlight           int
+	offered            int64               // arrivals of the counted span
+	backlog            []workloads.Request // arrivals behind a client-side cap, first come first served
+	held               int                 // of backlog: already sent
+	thinking           bool
+	think              workloads.Lengths
+	thinks             rng.Source
+	patient            bool
+	patience           workloads.Lengths
+	patiences, jitters rng.Source
 }
 
 // newSource returns the clients of a class. The caller announces the first
@@ -34,6 +37,9 @@ func (p *plan) newSource(class int, seed uint64, from, until clock.Time) (*sourc
 	s := &source{class: int32(class), until: until}
 	var err error
 	if s.shaper, err = workloads.NewShaper(c, p.exp.Changes, seed); err != nil {
+		return nil, err
+	}
+	if err = s.clientDraws(c, seed); err != nil {
 		return nil, err
 	}
 	switch {

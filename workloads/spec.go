@@ -72,6 +72,19 @@ type Client struct {
 	// thinks, and sends again; Rate is not used.
 	Users int
 	Think Dist // seconds, with Users
+
+	Timeout  clock.Duration // from send to the last token; then the client cancels; 0 = it waits for ever
+	Patience Dist           // seconds to the first token, likewise; Kind "" = for ever
+	Retry    Retry
+}
+
+// Retry is what a client does after a time-out, or after a 429.
+type Retry struct {
+	Times   int            // further attempts; 0 = none
+	Backoff clock.Duration // before the second attempt
+	Factor  float64        // by which it grows with every attempt, ≥ 1
+	Limit   clock.Duration // of the back-off; 0 = none
+	Jitter  float64        // share of the back-off that is drawn uniformly, 0..1 (1 = "full jitter")
 }
 
 // Trace names a file of requests to replay.

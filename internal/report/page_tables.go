@@ -84,7 +84,7 @@ func (s *story) phaseViews() []phaseView {
 func (s *story) phaseView(class string) phaseView {
 	latency := &tableView{Head: []cell{text("phase"), text("cohort"), num("requests"), num("TTFT P50"), num("TTFT P90"), num("TTFT P99"), text("mean TTFT by stage"), num("TPOT P50"), num("TPOT P99"), num("E2E P50"), num("E2E P99")}}
 	stages := &tableView{Head: []cell{text("phase"), text("cohort"), num("network"), num("queue"), num("prefill"), num("publish"), num("= TTFT mean"), num("decode")}}
-	outcomes := &tableView{Head: []cell{text("phase"), text("cohort"), num("ok"), num("rejected"), num("timed out"), num("failed"), num("undecided, late"), num("undecided, young"), num("prompt mean"), num("prompt P99"), num("output mean"), num("output P99")}}
+	outcomes := &tableView{Head: []cell{text("phase"), text("cohort"), num("ok"), num("rejected"), num("timed out"), num("failed"), num("undecided, late"), num("undecided, young"), num("retries"), num("given up for good"), num("prompt mean"), num("prompt P99"), num("output mean"), num("output P99")}}
 	longest := s.longestMean(class)
 	thin, never, relative := false, false, 0.0
 	for i := range s.r.Phases {
@@ -138,7 +138,7 @@ func (s *story) tableNotes(thin, never bool, relative float64) []string {
 func outcomeCells(c *sim.ClassPhase) []cell {
 	o := c.Outcomes
 	var out []cell
-	for _, n := range []int64{o.OK, o.Rejected, o.TimedOut, o.Failed, o.Late, o.Young} {
+	for _, n := range []int64{o.OK, o.Rejected, o.TimedOut, o.Failed, o.Late, o.Young, o.Retries, o.Lost} {
 		out = append(out, num(count(n)))
 	}
 	for _, e := range []stats.Estimate{c.Prompt.Mean, c.Prompt.P99, c.Output.Mean, c.Output.P99} {

@@ -50,6 +50,8 @@ type summaryOutcomes struct {
 	Failed   int64 `json:"failed"`
 	Late     int64 `json:"undecided_late"`
 	Young    int64 `json:"undecided_young"`
+	Retries  int64 `json:"retries"`
+	Lost     int64 `json:"given_up"`
 }
 
 type summaryDistribution struct {

@@ -27,6 +27,8 @@ const (
 	HitJoin
 	HitLength
 	Acceptance
+	Patience
+	Jitter
 )
 
 // Source yields the draws of one (seed, purpose, stream).
