@@ -1,6 +1,9 @@
 package engine
 
-import "slosim/models"
+import (
+	"slosim/models"
+	"slosim/sim/clock"
+)
 
 // Config is how one replica schedules. All limits are per replica.
 type Config struct {
@@ -23,7 +26,15 @@ type Config struct {
 
 	Model models.StepModel
 	Host  models.Host
-	Clock int // clock bin at the start; 0 = no thermal model
+	Clock int  // clock bin at the start; 0 = no thermal model
+	Gaps  Gaps // takes the gaps between output tokens; nil = nobody
+}
+
+// Gaps takes inter-token latencies.
+type Gaps interface {
+	// Gap says that so many output tokens were made at end, each of them a length
+	// after the one before it. Runs of steps of nearly equal length come as one.
+	Gap(end clock.Time, length clock.Duration, tokens int64)
 }
 
 // depth is the number of steps whose composition is fixed ahead: the running one

@@ -43,6 +43,9 @@ type rowwise struct {
 	steps     int        // of ring in use
 	scheduled int64      // steps so far
 
+	fresh   []firstTokens // since the last step that decoded
+	decoded clock.Time    // end of that step
+
 	run   stretch
 	bin   int
 	spent Spent

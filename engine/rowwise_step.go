@@ -200,6 +200,7 @@ func (c *rowwise) begin(now clock.Time) {
 func (c *rowwise) boundary() {
 	now := c.run.end
 	c.account()
+	c.gap(now)
 	c.publish(now, &c.ring[0])
 	c.ring[0], c.ring[1] = c.ring[1], c.ring[0]
 	c.steps--
@@ -216,6 +217,36 @@ func (c *rowwise) boundary() {
 		return
 	}
 	c.begin(now)
+}
+
+// gap reports the inter-token latencies of the step that ends: for most rows the
+// time since the last step that decoded, whatever was prefilled in between; for
+// the others since their first token.
+func (c *rowwise) gap(now clock.Time) {
+	if c.cfg.Gaps == nil {
+		return
+	}
+	st := &c.ring[0]
+	if rows := int64(st.batch.DecodeSeqs); rows > 0 {
+		for _, f := range c.fresh {
+			n := min(f.rows, rows)
+			rows -= n
+			c.cfg.Gaps.Gap(now, now.Sub(f.at), n)
+		}
+		if rows > 0 {
+			c.cfg.Gaps.Gap(now, now.Sub(c.decoded), rows)
+		}
+		c.fresh, c.decoded = c.fresh[:0], now
+	}
+	if n := len(st.firsts); n > 0 {
+		c.fresh = append(c.fresh, firstTokens{now, int64(n)})
+	}
+}
+
+// firstTokens are rows whose first token came at one instant.
+type firstTokens struct {
+	at   clock.Time
+	rows int64
 }
 
 // account adds the step that ends to the work done.

@@ -88,6 +88,7 @@ func (v *VLLM) boundary(limit clock.Time) {
 		v.retire()
 	}
 	v.account(1)
+	v.gap(1)
 	v.publish(now, v.ring[0])
 	v.ring[0], v.ring[1] = v.ring[1], v.ring[0]
 	v.steps--
@@ -142,6 +143,7 @@ func (v *VLLM) affordable(n int64) int64 {
 // skip passes n quiet boundaries.
 func (v *VLLM) skip(n int64) {
 	v.account(n)
+	v.gap(n)
 	cycles := n >> v.shift
 	blocks := int32(cycles) * v.decodes
 	for k := cycles << v.shift; k < n; k++ {
@@ -156,6 +158,27 @@ func (v *VLLM) skip(n int64) {
 	v.ring[v.steps-1].batch.DecodeCtx = v.heldSum
 	if v.steps == 2 {
 		v.ring[0].batch.DecodeCtx = v.heldSum - int64(v.decodes)
+	}
+}
+
+// gap reports the inter-token latencies of the n steps that have just ended: every
+// decoding row made a token in each. Only where a step is more than 1/256 longer
+// than another are they reported apart. Rows that lost their place in between are
+// not followed.
+func (v *VLLM) gap(n int64) {
+	rows := int64(v.ring[0].batch.DecodeSeqs)
+	if v.cfg.Gaps == nil || rows == 0 {
+		return
+	}
+	r := &v.run
+	for from := r.n - n; from < r.n; {
+		to := r.n
+		if r.b > 0 {
+			to = min(to, from+1+(r.a+r.b*from)>>8/r.b)
+		}
+		begin, end := r.at(from), r.at(to)
+		v.cfg.Gaps.Gap(end, end.Sub(begin)/clock.Duration(to-from), rows*(to-from))
+		from = to
 	}
 }
 

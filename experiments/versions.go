@@ -3,6 +3,7 @@ package experiments
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"slosim/internal/config"
@@ -51,7 +52,7 @@ var version = config.Unit[vllmVersion]{
 func parseVersion(v any) (vllmVersion, error) {
 	text, ok := v.(string)
 	if f, isFloat := v.(float64); isFloat { // as a number: 0.2 can only be 0.20
-		text, ok = fmt.Sprintf("%.2f", f), f*100 == float64(int(f*100))
+		text, ok = fmt.Sprintf("%.2f", f), math.Abs(f*100-math.Round(f*100)) < 1e-9
 	}
 	if !ok {
 		return vllmVersion{}, errors.New("is no release")

@@ -26,6 +26,9 @@ func (l *loader) warn() {
 		l.warnClient(i)
 		l.warnPool(i)
 	}
+	for i := range l.e.Pools {
+		l.warnLength(i)
+	}
 	l.warnProjection()
 }
 
@@ -112,6 +115,9 @@ func (l *loader) warnPool(class int) {
 			t.Warnf(key, `only kind "vllm" has a prefix cache here`, "pool %q (%s) models no prefix cache: %s of class %q saves nothing", pool.Name, e.Kind, key, c.Name)
 		}
 	}
+	if c.Trace != nil && c.Trace.Format == "mooncake" && e.Kind != vllm {
+		t.Warnf("trace", `only kind "vllm" has a prefix cache here`, "pool %q (%s) models no prefix cache: the trace's block ids save nothing", pool.Name, e.Kind)
+	}
 	if mean := c.Prompt.Mean; mean > 0 && mean <= float64(c.System.Tokens) {
 		t.Warnf("system_prompt", "prompt is the whole length, the system prompt included", "prompts of class %q have %s tokens on average, and its system prompt %d",
 			c.Name, config.Tokens.Format(mean), c.System.Tokens)
@@ -140,4 +146,29 @@ func (l *loader) warnProjection() {
 	}
 	l.lastChange.Warnf("at", "--set duration="+hours(last+clock.Day)+" or more", "only %s follow the last change: without a whole day after it, budgets are not projected and no date of exhaustion is given",
 		config.SpanText(l.e.Duration-last))
+}
+
+// warnLength reports a pool whose KV pool, and not the model, bounds its requests:
+// an engine that is not told so refuses to start.
+func (l *loader) warnLength(pool int) {
+	p, t := &l.e.Pools[pool], l.pools[pool]
+	n, limit := int(p.Engine.MaxModelLen), p.Deployment.LLM.MaxModelLen
+	engine := t.Sub("engine", "")
+	if p.Engine.Kind == vllm && n < limit && !engine.Has("max_model_len") {
+		t.Warnf("model", fmt.Sprintf("say so: engine = { max_model_len = %d }", n),
+			"pool %q holds no request of %s tokens, the limit of %s: vLLM refuses to start unless it gets --max-model-len; taken here: %d", p.Name, config.WholeTokens.Format(limit), p.Deployment.LLM.Name, n)
+	}
+	if p.Role != decode {
+		return
+	}
+	for k := range l.e.Pools {
+		if f := &l.e.Pools[k]; f.Role == prefill && f.Engine.MaxModelLen > p.Engine.MaxModelLen && overlap(l.served(f), l.served(p)) {
+			t.Warnf("role", "give both the same max_model_len", "pool %q computes prompts of up to %d tokens, but pool %q, which decodes them, holds %d: longer ones are computed and then rejected",
+				f.Name, f.Engine.MaxModelLen, p.Name, n)
+		}
+	}
+}
+
+func overlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }

@@ -142,9 +142,10 @@ type mix struct {
 	rate                   float64 // requests per second
 }
 
-// mixAt averages over the groups that a pool serves; ok is false when a class's
+// mixAt averages over the groups that a pool serves; its prefix cache finds the
+// share hit of the prompts' tokens. ok is false when a class's
 // lengths or rate have no closed form.
-func (p *plan) mixAt(pool int, t clock.Time, rate func(in *workloads.Intensity) float64) (m mix, ok bool) {
+func (p *plan) mixAt(pool int, t clock.Time, hit float64, rate func(in *workloads.Intensity) float64) (m mix, ok bool) {
 	for c := range p.exp.Traffic {
 		if int(p.poolOf[c]) != pool && int(p.prefillOf[c]) != pool {
 			continue
@@ -166,9 +167,8 @@ func (p *plan) mixAt(pool int, t clock.Time, rate func(in *workloads.Intensity) 
 			ep := prompt.Mean(cut)
 			eo := output.Mean(cut)
 			eo2 := output.Mean(func(x float64) float64 { return cut(x) * cut(x) })
-			found := p.found(pool, class, ep)
-			m.prompt += w * (ep - found)
-			m.square += w * (prompt.Mean(func(x float64) float64 { return cut(x) * cut(x) }) - found*found)
+			m.prompt += w * ep * (1 - hit)
+			m.square += w * (prompt.Mean(func(x float64) float64 { return cut(x) * cut(x) }) * (1 - hit*hit))
 			m.output += w * eo
 			m.context += w * (eo*ep + (eo2-eo)/2)
 			m.rate += w
@@ -186,21 +186,6 @@ func (p *plan) mixAt(pool int, t clock.Time, rate func(in *workloads.Intensity) 
 	return m, m.rate > 0
 }
 
-// found returns the mean number of a class's prompt tokens that the prefix cache
-// of a pool saves computing: a shared system prompt, or what the hit model draws.
-func (p *plan) found(pool int, c *workloads.Class, prompt float64) float64 {
-	if !p.exp.Pools[pool].Engine.PrefixCache {
-		return 0
-	}
-	found := float64(c.System.Tokens)
-	if c.Hit.Ratio > 0 {
-		if l, err := c.Hit.Tokens.Compile(); err == nil {
-			found = c.Hit.Ratio * l.Mean(func(x float64) float64 { return x })
-		}
-	}
-	return min(found, prompt-1)
-}
-
 // saturation returns the rate of this mix, in requests per second, that one
 // replica of a pool can just serve: the batch is filled up to the token budget,
 // the sequence limit or the KV blocks, whichever binds first, and every step
@@ -208,29 +193,38 @@ func (p *plan) found(pool int, c *workloads.Class, prompt float64) float64 {
 // blocks fully used, prompts in chunks of the budget, the SM clock as given.
 func (p *plan) saturation(pool int, m mix, clockBin int) float64 {
 	spec := &p.exp.Pools[pool]
-	budget := float64(spec.Engine.MaxBatchedTokens)
-	rows := budget * m.output / (m.prompt + m.output)
-	rows = min(rows, float64(spec.Engine.MaxSeqs))
-	held := m.context/m.output + float64(spec.Engine.BlockSize)/2 // KV tokens of a decoding row, half a block lost
-	rows = min(rows, float64(spec.Engine.KVBlocks-1)*float64(spec.Engine.BlockSize)/held)
-	admit := rows / m.output // requests per step
+	e := &spec.Engine
+	budget := float64(e.MaxBatchedTokens)
+	width := float64(1 + e.SpecDrafts) // tokens that a row computes per step; made of them:
+	made := 1.0
+	if e.SpecDrafts > 0 {
+		made = (1 - math.Pow(e.SpecAccept, width)) / (1 - e.SpecAccept)
+	}
+	rows := budget * m.output / (m.prompt*made + m.output*width)
+	rows = min(rows, float64(e.MaxSeqs))
+	held := m.context/m.output + float64(e.BlockSize)/2 // KV tokens of a decoding row, half a block lost
+	rows = min(rows, float64(e.KVBlocks-1)*float64(e.BlockSize)/held)
+	admit := rows * made / m.output // requests per step
 	prefill := admit * m.prompt
 	area := admit * m.square / 2
 	b := models.Batch{
-		Tokens:        int32(min(math.Round(rows+prefill), budget)),
+		Tokens:        int32(min(math.Round(rows*width+prefill), budget)),
 		Seqs:          int32(math.Round(rows + max(admit, 1))),
 		DecodeSeqs:    int32(math.Round(rows)),
 		PrefillTokens: int32(math.Round(prefill)),
 		DecodeCtx:     int64(rows * m.context / m.output),
 		PrefillArea:   int64(area),
 	}
-	step := float64(p.models[pool].Step(b, clockBin).Total()) / 1e12
+	step := float64(p.models[pool].Step(b, clockBin).Total())/1e12 + float64(e.SpecDrafts)*e.SpecDraftTime.Seconds()
 	return admit / step
 }
 
 // loads returns the offered load of a pool in each phase, against what it can
-// serve at a clock.
-func (p *plan) loads(pool, clockBin int) []PhaseLoad {
+// serve at a clock and with a share hit of the prompts' tokens cached.
+func (p *plan) loads(pool, clockBin int, hit float64) []PhaseLoad {
+	if math.IsNaN(hit) {
+		hit = 0
+	}
 	var out []PhaseLoad
 	for _, ph := range p.phases {
 		var l PhaseLoad
@@ -240,13 +234,13 @@ func (p *plan) loads(pool, clockBin int) []PhaseLoad {
 		}
 		peak := func(in *workloads.Intensity) float64 { return in.Peak(ph.from, ph.to) }
 		at := ph.to - 1
-		m, ok := p.mixAt(pool, at, mean)
-		top, _ := p.mixAt(pool, at, peak)
+		m, ok := p.mixAt(pool, at, hit, mean)
+		top, _ := p.mixAt(pool, at, hit, peak)
 		if ok {
 			l.MeanRate, l.PeakRate = m.rate, top.rate
 		}
 		// The fluid limit is that of mixing prefill and decode freely.
-		if kind := p.exp.Pools[pool].Engine.Kind; ok && kind != "static" && kind != "tgi" {
+		if e := &p.exp.Pools[pool].Engine; ok && e.Kind != "static" && e.Kind != "tgi" && e.CapacityPolicy != "static_batch" {
 			l.Saturation = p.saturation(pool, m, clockBin) * float64(p.exp.Pools[pool].Replicas)
 		}
 		out = append(out, l)

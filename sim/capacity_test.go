@@ -33,7 +33,7 @@ func TestSaturationRateIsWhatAnOverloadedReplicaServes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, ok := p.mixAt(0, 0, func(*workloads.Intensity) float64 { return 1 })
+		m, ok := p.mixAt(0, 0, 0, func(*workloads.Intensity) float64 { return 1 })
 		if !ok {
 			t.Fatal("no mix")
 		}

@@ -76,6 +76,7 @@ type cluster struct {
 	rec       *recorder
 	links     *links
 	mon       *monitor
+	gaps      []*gapMeter // per pool
 	phase     int32
 	open      int64 // counted requests not yet finished
 	ended     bool
@@ -99,9 +100,11 @@ func newCluster(p *plan, seed uint64, covered *atomic.Int64) (*cluster, error) {
 	c := &cluster{plan: p, free: -1, spare: -1, rec: newRecorder(p), covered: covered}
 	for k := range p.exp.Pools {
 		spec := &p.exp.Pools[k]
+		meter := &gapMeter{plan: p, phases: make([]gaps, len(p.phases))}
+		c.gaps = append(c.gaps, meter)
 		c.pools = append(c.pools, pool{first: int32(len(c.replicas)), router: newRouter(spec.Router), views: make([]View, spec.Replicas)})
 		for range spec.Replicas {
-			c.replicas = append(c.replicas, p.replica(k, rng.Derive(seed, len(c.replicas))))
+			c.replicas = append(c.replicas, p.replica(k, rng.Derive(seed, len(c.replicas)), meter))
 		}
 	}
 	c.loop = kernel.NewLoop(len(c.replicas), start)

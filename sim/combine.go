@@ -169,6 +169,10 @@ func (p *plan) pool(reps []*rep, k, phases int, end clock.Time) PoolResult {
 	}
 	out.PrefixHit = stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.hit) / float64(r.total.prompted) }), n)
 	out.PrefixLoaded = stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.loaded) / float64(r.total.prompted) }), n)
+	out.LinkUse = stats.Of(over(list, func(r poolRep) float64 { return r.link }), n)
+	for i := range phases {
+		out.ITL = append(out.ITL, combineGaps(list, i, p.phases[i].name))
+	}
 	out.USD = out.GPUHours * spec.GPUHourUSD
 	out.USDPerMonth = float64(spec.GPUs()) * 30 * 24 * spec.GPUHourUSD
 	bin := 0
@@ -176,7 +180,7 @@ func (p *plan) pool(reps []*rep, k, phases int, end clock.Time) PoolResult {
 		out.ClockMHz = mean(func(w *poolWindow) float64 { return w.clock })
 		bin = int(math.Round(out.ClockMHz.V / models.ClockStepMHz))
 	}
-	out.Load = p.loads(k, bin)[:phases]
+	out.Load = p.loads(k, bin, out.PrefixHit.V)[:phases]
 	if last := len(out.Load) - 1; last >= 0 && out.Load[last].Saturation > 0 {
 		out.SaturationRate = out.Load[last].Saturation
 		out.PeakLoad = out.Load[last].PeakRate / out.SaturationRate

@@ -7,7 +7,7 @@ import (
 )
 
 // newReplica returns an idle replica of a pool.
-func (p *plan) newReplica(pool int, seed uint64) engine.Replica {
+func (p *plan) newReplica(pool int, seed uint64, g engine.Gaps) engine.Replica {
 	spec := &p.exp.Pools[pool]
 	e := &spec.Engine
 	cfg := engine.Config{
@@ -33,6 +33,7 @@ func (p *plan) newReplica(pool int, seed uint64) engine.Replica {
 		Model:    p.models[pool],
 		Host:     spec.Deployment.Host,
 		Clock:    spec.startBin(),
+		Gaps:     g,
 	}
 	switch e.Kind {
 	case "sglang":

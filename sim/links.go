@@ -16,7 +16,8 @@ type links struct {
 	newest   int64      // number of the newest forecast: older timers are void
 	last     clock.Time // up to which remaining is accounted
 	done     []int32
-	out, in  []share // scratch, per replica
+	moved    []float64 // bytes in the counted span, out and in, per replica
+	out, in  []share   // scratch, per replica
 }
 
 // flow is one transfer.
@@ -34,7 +35,7 @@ type share struct {
 }
 
 func newLinks(c *cluster) *links {
-	l := &links{c: c, out: make([]share, len(c.replicas)), in: make([]share, len(c.replicas))}
+	l := &links{c: c, moved: make([]float64, len(c.replicas)), out: make([]share, len(c.replicas)), in: make([]share, len(c.replicas))}
 	for k := range c.pools {
 		for range c.pools[k].views {
 			l.capacity = append(l.capacity, c.plan.exp.Pools[k].Link.BytesPerS)
@@ -77,9 +78,13 @@ func (l *links) timer(now clock.Time, forecast int64) {
 // pass accounts the bytes moved since the last look.
 func (l *links) pass(now clock.Time) {
 	seconds := now.Sub(l.last).Seconds()
+	counted := max(0, min(now, clock.Time(l.c.plan.exp.Duration)).Sub(max(l.last, 0)).Seconds())
 	l.last = now
 	for i := range l.flows {
-		l.flows[i].remaining -= l.flows[i].rate * seconds
+		f := &l.flows[i]
+		f.remaining -= f.rate * seconds
+		l.moved[f.from] += f.rate * counted
+		l.moved[f.to] += f.rate * counted
 	}
 }
 
@@ -115,6 +120,21 @@ func (l *links) share() {
 			}
 		}
 	}
+}
+
+// use returns the share of a pool's link capacity that transfers took in the
+// counted span; 0 without links.
+func (l *links) use(pool int) float64 {
+	p := &l.c.pools[pool]
+	moved, capacity := 0.0, 0.0
+	for i := range p.views {
+		moved += l.moved[p.first+int32(i)]
+		capacity += l.capacity[p.first+int32(i)]
+	}
+	if capacity == 0 {
+		return 0
+	}
+	return moved / (capacity * l.c.plan.exp.Duration.Seconds())
 }
 
 func (s *share) fair() float64 { return s.left / float64(s.flows) }

@@ -42,11 +42,11 @@ type plan struct {
 	poolOf    []int32 // class → pool
 	prefillOf []int32 // class → pool that computes its prompts, or −1
 	models    []models.StepModel
-	replica   func(pool int, seed uint64) engine.Replica // makes an idle replica
-	goals     []goals                                    // per group
-	skips     []map[string]bool                          // per objective
-	windowN   []float64                                  // per objective: events its window holds; NaN without a closed form
-	history   [][]float64                                // per objective: events in the m minutes before t = 0
+	replica   func(pool int, seed uint64, g engine.Gaps) engine.Replica // makes an idle replica
+	goals     []goals                                                   // per group
+	skips     []map[string]bool                                         // per objective
+	windowN   []float64                                                 // per objective: events its window holds; NaN without a closed form
+	history   [][]float64                                               // per objective: events in the m minutes before t = 0
 }
 
 // phaseSpan is one phase: sends in [from, to).

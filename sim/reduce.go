@@ -90,10 +90,11 @@ func (c *cluster) reduce() *rep {
 	for k := range p.exp.SLOs {
 		r.slos = append(r.slos, c.rec.sloRep(k, cut))
 	}
+	c.links.pass(end)
 	c.mon.sum()
 	for k := range c.mon.pools {
 		pm := &c.mon.pools[k]
-		r.pools = append(r.pools, poolRep{windows: pm.windows, total: pm.total, peakKV: pm.peakKV, thermal: pm.thermal})
+		r.pools = append(r.pools, poolRep{windows: pm.windows, total: pm.total, peakKV: pm.peakKV, thermal: pm.thermal, link: c.links.use(k), itl: c.gaps[k].reduce()})
 	}
 	for _, replica := range c.replicas {
 		r.steps += replica.Spent(end).Steps
@@ -339,6 +340,8 @@ type poolRep struct {
 	total   poolWindow
 	peakKV  float64
 	thermal bool
+	link    float64  // share of the link capacity in use
+	itl     []gapRep // per phase
 }
 
 // sloRep is an objective in one replication.

@@ -194,6 +194,8 @@ type PoolResult struct {
 	Busy           stats.Estimate // share of time that a step runs
 	PrefixHit      stats.Estimate // share of prompt tokens found in the prefix cache
 	PrefixLoaded   stats.Estimate // the part of it that came back from host memory
+	LinkUse        stats.Estimate // share of the KV link that transfers took; 0 without one
+	ITL            []PhaseITL     // per phase
 	Load           []PhaseLoad    // per phase
 	SaturationRate float64        // requests/s of the last phase's mix that the pool can serve
 	PeakLoad       float64        // highest rate of the last phase ÷ SaturationRate

@@ -180,8 +180,11 @@ func (s *story) poolTable() *tableView {
 	if len(s.r.Pools) == 0 {
 		return nil
 	}
-	t := &tableView{Head: []cell{text("pool"), num("replicas"), num("peak load"), num("busy"), num("KV peak"), num("preemptions"), num("SM clock"), num("hottest"), num("power per GPU"), num("energy"), num("GPU hours"), num("per month")}}
-	hits := s.prefixHits()
+	t := &tableView{Head: []cell{text("pool"), num("replicas"), num("peak load"), num("busy"), num("KV peak"), num("preemptions"), num("ITL P99"), num("SM clock"), num("hottest"), num("power per GPU"), num("energy"), num("GPU hours"), num("per month")}}
+	hits, links := s.prefixHits(), s.usesLinks()
+	if links {
+		t.Head = append(t.Head, num("KV link in use"))
+	}
 	if hits {
 		t.Head = append(t.Head, num("prefix hits"))
 	}
@@ -198,9 +201,12 @@ func (s *story) poolTable() *tableView {
 		row := []cell{
 			{Text: clean(p.Name), Sub: plural(p.GPUs, "GPU"), Strong: true}, num(count(p.Replicas)),
 			{Text: peakLoad(p), Sub: loadNote(p), Num: true}, {Text: inPercent.value(p.Busy), Sub: inPercent.interval(capped(p.Busy)), Num: true},
-			{Text: share(p.KVPeak), Sub: "of " + count(p.KVBlocks) + " blocks", Num: true}, plainUnit("", p.Preemptions),
+			{Text: share(p.KVPeak), Sub: "of " + count(p.KVBlocks) + " blocks", Num: true}, plainUnit("", p.Preemptions), {Text: lastITL(p), Sub: medianITL(p), Num: true},
 			{Text: scale{1, " MHz"}.value(p.ClockMHz), Sub: minimum, Num: true}, num(degrees(p.TempMaxC)), plainUnit(" W", p.PowerW),
 			num(kilowattHours(p.EnergyKWh)), num(number(p.GPUHours, 0)), num(perMonth(p)),
+		}
+		if links {
+			row = append(row, cell{Text: inPercent.value(p.LinkUse), Sub: inPercent.interval(capped(p.LinkUse)), Num: true})
 		}
 		if hits {
 			found := cell{Text: inPercent.value(p.PrefixHit), Sub: inPercent.interval(capped(p.PrefixHit)), Num: true}
@@ -211,8 +217,22 @@ func (s *story) poolTable() *tableView {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	t.Notes = []string{"Peak load is the highest rate of the last phase ÷ the rate at which its mix saturates the pool. Busy is the share of time a step runs: near 100 % from light load on, and no measure of utilisation."}
+	t.Notes = []string{"Peak load is the highest rate of the last phase ÷ the rate at which its mix saturates the pool. Busy is the share of time a step runs: near 100 % from light load on, and no measure of utilisation.",
+		"ITL is the time between two tokens of a stream, token by token, in the last phase: its tail shows stalls that TPOT averages away. Rows that were preempted in between are not followed."}
 	return t
+}
+
+// medianITL is a pool's median inter-token latency in the last phase.
+func medianITL(p *sim.PoolResult) string {
+	if len(p.ITL) == 0 || p.ITL[len(p.ITL)-1].P50.R == 0 {
+		return ""
+	}
+	return "median " + seconds(p.ITL[len(p.ITL)-1].P50)
+}
+
+// usesLinks reports whether any pool sends KV to another.
+func (s *story) usesLinks() bool {
+	return slices.ContainsFunc(s.r.Pools, func(p sim.PoolResult) bool { return p.LinkUse.V > 0 })
 }
 
 // prefixHits reports whether any pool's prefix cache was of use.

@@ -143,6 +143,24 @@ type summaryAlert struct {
 	ResolvedS *amount `json:"resolved_s"` // null = still firing at the end
 }
 
+// summaryITL is a pool's inter-token latency in a phase, over all tokens.
+type summaryITL struct {
+	Phase string    `json:"phase"`
+	P50   *estimate `json:"p50"`
+	P90   *estimate `json:"p90"`
+	P99   *estimate `json:"p99"`
+	P999  *estimate `json:"p999"`
+	Max   amount    `json:"max"`
+}
+
+func summaryITLs(list []sim.PhaseITL) []summaryITL {
+	out := []summaryITL{}
+	for _, x := range list {
+		out = append(out, summaryITL{x.Phase, toEstimate(x.P50, 0), toEstimate(x.P90, 0), toEstimate(x.P99, 0), toEstimate(x.P999, 0), amount(x.Max)})
+	}
+	return out
+}
+
 type summaryPool struct {
 	Name           string        `json:"name"`
 	Replicas       int           `json:"replicas"`
@@ -155,6 +173,8 @@ type summaryPool struct {
 	Busy           *estimate     `json:"busy"`
 	PrefixHit      *estimate     `json:"prefix_hit"`
 	PrefixLoaded   *estimate     `json:"prefix_loaded"` // the part of prefix_hit that came back from host memory
+	LinkUse        *estimate     `json:"link_use"`
+	ITL            []summaryITL  `json:"itl_s"`
 	Load           []summaryLoad `json:"load"`
 	SaturationPerS amount        `json:"saturation_per_s"`
 	PeakLoad       amount        `json:"peak_load"`
@@ -280,7 +300,7 @@ func toAmount(t clock.Time) *amount {
 func toPool(p *sim.PoolResult) summaryPool {
 	out := summaryPool{
 		Name: p.Name, Replicas: p.Replicas, GPUs: p.GPUs, KVBlocks: p.KVBlocks, KVTokens: p.KVTokens, KVPeak: amount(p.KVPeak),
-		Preemptions: toEstimate(p.Preemptions, 0), LostTokens: toEstimate(p.LostTokens, 0), Busy: toEstimate(p.Busy, 0), PrefixHit: toEstimate(p.PrefixHit, 0), PrefixLoaded: toEstimate(p.PrefixLoaded, 0),
+		Preemptions: toEstimate(p.Preemptions, 0), LostTokens: toEstimate(p.LostTokens, 0), Busy: toEstimate(p.Busy, 0), PrefixHit: toEstimate(p.PrefixHit, 0), PrefixLoaded: toEstimate(p.PrefixLoaded, 0), LinkUse: toEstimate(p.LinkUse, 0), ITL: summaryITLs(p.ITL),
 		Load: []summaryLoad{}, SaturationPerS: unknownIfZero(p.SaturationRate), PeakLoad: unknownIfZero(p.PeakLoad),
 		ClockMHz: toEstimate(p.ClockMHz, 0), ClockMinMHz: amount(p.ClockMinMHz), PowerW: toEstimate(p.PowerW, 0),
 		TempC: toEstimate(p.TempC, 0), TempMaxC: amount(p.TempMaxC), GPUHours: amount(p.GPUHours),

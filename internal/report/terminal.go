@@ -234,15 +234,21 @@ func (t *terminal) pools() {
 	}
 	t.section("Pools")
 	table := textTable{columns: []textColumn{{"pool", true, 0}, {"replicas", false, 1}, {"peak load", false, 0}, {"busy", false, 3}, {"KV peak", false, 2},
-		{"preemptions", false, 4}, {"SM clock", false, 5}, {"hottest", false, 6}, {"W/GPU", false, 7}, {"per month", false, 2}}}
-	hits := t.prefixHits()
+		{"preemptions", false, 4}, {"ITL P99", false, 3}, {"SM clock", false, 5}, {"hottest", false, 6}, {"W/GPU", false, 7}, {"per month", false, 2}}}
+	hits, links := t.prefixHits(), t.usesLinks()
+	if links {
+		table.columns = append(table.columns, textColumn{"KV link", false, 3})
+	}
 	if hits {
 		table.columns = append(table.columns, textColumn{"prefix hits", false, 3})
 	}
 	for i := range t.r.Pools {
 		p := &t.r.Pools[i]
-		cells := []string{clean(p.Name), count(p.Replicas), peakLoad(p), inPercent.value(p.Busy), share(p.KVPeak), scale{1, ""}.value(p.Preemptions),
+		cells := []string{clean(p.Name), count(p.Replicas), peakLoad(p), inPercent.value(p.Busy), share(p.KVPeak), scale{1, ""}.value(p.Preemptions), lastITL(p),
 			scale{1, " MHz"}.value(p.ClockMHz), degrees(p.TempMaxC), scale{1, " W"}.value(p.PowerW), perMonth(p)}
+		if links {
+			cells = append(cells, inPercent.value(p.LinkUse))
+		}
 		if hits {
 			found := inPercent.value(p.PrefixHit)
 			if p.PrefixLoaded.V > 0 {
@@ -253,6 +259,14 @@ func (t *terminal) pools() {
 		table.add(cells...)
 	}
 	table.write(t.w, t.width, t.paintStatus(nil, -1))
+}
+
+// lastITL is a pool's P99 of the inter-token latency in the last phase.
+func lastITL(p *sim.PoolResult) string {
+	if len(p.ITL) == 0 || p.ITL[len(p.ITL)-1].P99.R == 0 {
+		return none
+	}
+	return seconds(p.ITL[len(p.ITL)-1].P99)
 }
 
 func degrees(c float64) string {
