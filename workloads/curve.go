@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strconv"
 
 	"slosim/sim/clock"
 )
@@ -12,17 +13,22 @@ import (
 // cosine the cubic below is off by less than 1e−9 of the rate's swing.
 const cellLength = 5 * clock.Minute
 
-// Intensity is a class's arrival rate as a function of time: shape, bursts and
-// the rate changes of launches.
+// Intensity is a class's arrival rate as a function of time: shapes, bursts and
+// the rate changes of launches. What of it is random counts with its mean, unless
+// it has been drawn.
 type Intensity struct {
 	rate    Rate
 	start   clock.Duration // t = 0 from Monday 00:00
 	changes []Change       // of this class
+	random  []factors      // of the rate and of each that is added
 }
 
 // NewIntensity returns the intensity of a class under the changes that name it.
 func NewIntensity(c *Class, changes []Change, start clock.Duration) Intensity {
-	in := Intensity{rate: c.Rate, start: start}
+	in := Intensity{rate: c.Rate, start: start, random: []factors{expectedFactors(&c.Rate)}}
+	for i := range c.Rate.Add {
+		in.random = append(in.random, expectedFactors(&c.Rate.Add[i]))
+	}
 	for _, ch := range changes {
 		if ch.Class == c.Name {
 			in.changes = append(in.changes, ch)
@@ -31,18 +37,20 @@ func NewIntensity(c *Class, changes []Change, start clock.Duration) Intensity {
 	return in
 }
 
+// Drawn returns the intensity with its random part drawn over [from, to).
+func (in Intensity) Drawn(seed uint64, stream string, from, to clock.Time) Intensity {
+	in.random = []factors{drawFactors(&in.rate, seed, stream, from, to)}
+	for i := range in.rate.Add {
+		in.random = append(in.random, drawFactors(&in.rate.Add[i], seed, stream+"\x00"+strconv.Itoa(i), from, to))
+	}
+	return in
+}
+
 // At returns the rate per second at t. At a jump it is the value after it.
 func (in *Intensity) At(t clock.Time) float64 {
-	r := in.rate.Mean
-	if in.rate.Shape == "diurnal" {
-		a := (in.rate.PeakToTrough - 1) / (in.rate.PeakToTrough + 1)
-		hours := (clock.Duration(t) + in.start - in.rate.Peak).Seconds() / 3600
-		r *= 1 + a*math.Cos(2*math.Pi*hours/24)
-	}
-	for i := range in.rate.Bursts {
-		if in.rate.Bursts[i].covers(t) {
-			r *= in.rate.Bursts[i].Factor
-		}
+	r := in.rate.at(t, in.start) * in.random[0].on(t)
+	for i := range in.rate.Add {
+		r += in.rate.Add[i].at(t, in.start) * in.random[i+1].on(t)
 	}
 	for i := range in.changes {
 		if f := in.changes[i].RateFactor; f == 1 || f == 0 {
@@ -53,24 +61,25 @@ func (in *Intensity) At(t clock.Time) float64 {
 	return r
 }
 
-func (b *Burst) covers(t clock.Time) bool {
-	d := clock.Duration(t) - b.At
-	if b.Every > 0 && d >= 0 {
-		d %= b.Every
-	}
-	return d >= 0 && d < b.Length
-}
-
 // Progress returns how much of the change is in force at t, from 0 to 1.
 func (c *Change) Progress(t clock.Time) float64 {
-	switch d := clock.Duration(t) - c.At; {
-	case d < 0:
+	d := clock.Duration(t) - c.At
+	switch {
+	case d < 0, c.Until > 0 && clock.Duration(t) >= c.Until:
 		return 0
+	case len(c.Steps) > 0:
+		p := 0.0
+		for _, s := range c.Steps {
+			if d < s.After {
+				break
+			}
+			p = s.Progress
+		}
+		return p
 	case d >= c.Ramp:
 		return 1
-	default:
-		return float64(d) / float64(c.Ramp)
 	}
+	return float64(d) / float64(c.Ramp)
 }
 
 // breaks returns the instants in (from, to) at which the rate or its slope jumps.
@@ -81,18 +90,24 @@ func (in *Intensity) breaks(from, to clock.Time) []clock.Time {
 			b = append(b, t)
 		}
 	}
-	for _, u := range in.rate.Bursts {
-		for at := u.At; clock.Time(at) < to; at += u.Every {
-			add(at)
-			add(at + u.Length)
-			if u.Every <= 0 {
-				break
-			}
+	in.rate.breaks(from, to, in.start, add)
+	for i := range in.rate.Add {
+		in.rate.Add[i].breaks(from, to, in.start, add)
+	}
+	for _, f := range in.random {
+		for i := sort.Search(len(f.at), func(i int) bool { return f.at[i] > from }); i < len(f.at) && f.at[i] < to; i++ {
+			add(clock.Duration(f.at[i]))
 		}
 	}
 	for _, c := range in.changes {
 		add(c.At)
 		add(c.At + c.Ramp)
+		for _, s := range c.Steps {
+			add(c.At + s.After)
+		}
+		if c.Until > 0 {
+			add(c.Until)
+		}
 	}
 	slices.Sort(b)
 	return slices.Compact(b)
@@ -163,12 +178,13 @@ type Curve struct {
 	sum        []float64    // Λ at t0
 	c1, c2, c3 []float64    // Λ(t0 + x·width) = sum + c1·x + c2·x² + c3·x³
 	cell       int          // of the last inversion: arguments never decrease
+	last       clock.Time   // result of the last inversion
 }
 
 // NewCurve tabulates an intensity over [from, to); Λ(from) = 0.
 func NewCurve(in *Intensity, from, to clock.Time) *Curve {
 	edges := in.cells(from, to)
-	c := &Curve{t0: edges, sum: make([]float64, len(edges))}
+	c := &Curve{t0: edges, sum: make([]float64, len(edges)), last: from}
 	for i := 1; i < len(edges); i++ {
 		a, b := edges[i-1], edges[i]
 		d := integrate(in.At, a, b)
@@ -200,6 +216,9 @@ func (c *Curve) Invert(u float64) (clock.Time, bool) {
 	}
 	k := c.cell
 	need := u - c.sum[k]
+	if need <= 0 { // at the start, or the rate is 0 here
+		return c.t0[k], true
+	}
 	c1, c2, c3 := c.c1[k], c.c2[k], c.c3[k]
 	lo, hi := 0.0, 1.0
 	x := need / (c.sum[k+1] - c.sum[k])
@@ -222,5 +241,7 @@ func (c *Curve) Invert(u float64) (clock.Time, bool) {
 		x = next
 	}
 	width := c.t0[k+1] - c.t0[k]
-	return c.t0[k] + clock.Time(x*float64(width)), true
+	// Arrivals less than a nanosecond apart may round the other way round.
+	c.last = max(c.last, c.t0[k]+clock.Time(x*float64(width)))
+	return c.last, true
 }

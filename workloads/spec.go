@@ -9,8 +9,10 @@ type Class struct {
 	Rate   Rate
 	Prompt Dist // tokens
 	Output Dist // tokens, the first token included
-	Client Client
-	Trace  *Trace // when set, arrivals and lengths come from a file instead
+	// Correlation is Spearman's rank correlation of prompt and output, in (−1, 1).
+	Correlation float64 `json:",omitempty"`
+	Client      Client
+	Trace       *Trace // when set, arrivals and lengths come from a file instead
 
 	Priority int32  // smaller goes first, where the scheduler looks at it
 	System   System // shared system prompts
@@ -20,8 +22,9 @@ type Class struct {
 // System is a set of system prompts that a class's requests begin with: equal
 // content that a prefix cache can share. The prompt length includes it.
 type System struct {
-	Tokens   int32 // of each; 0 = none
-	Variants int32 // how many there are, equally popular
+	Tokens   int32   // of each; 0 = none
+	Variants int32   // how many there are
+	Skew     float64 `json:",omitempty"` // Zipf: the k-th is drawn in proportion to k^−Skew; 0 = equally popular
 }
 
 // Hit draws how much of a prompt a prefix cache holds, without modelling the
@@ -31,33 +34,35 @@ type Hit struct {
 	Tokens Dist    // cut to the prompt
 }
 
-// Rate is the arrival rate over time, per second.
-type Rate struct {
-	Mean         float64        // requests per second, averaged over 24 h without bursts
-	Shape        string         // "constant" or "diurnal"
-	Peak         clock.Duration // time of day of the maximum (diurnal)
-	PeakToTrough float64        // maximum ÷ minimum (diurnal), ≥ 1
-	Burstiness   float64        // shape of the gamma gaps: 1 = Poisson, CV² = 1/Burstiness
-	Bursts       []Burst        // in order of At
-}
-
-// Burst multiplies the rate by Factor during [At, At+Length), and again every
-// Every when that is > 0.
-type Burst struct {
-	At, Length, Every clock.Duration
-	Factor            float64
-}
-
 // Dist is a length distribution. Which fields count depends on Kind:
-// "fixed" (Mean), "lognormal" (Mean, P99), "exponential" (Mean), "uniform"
-// (Min, Max), "empirical" (Points). Samples are rounded to whole tokens, at
+// "fixed" (Mean), "normal" (Mean, SD), "lognormal" (Sigma and Mu, or else Mean and
+// P99), "exponential" (Mean), "pareto" (Min, Alpha), "uniform" (Min, Max),
+// "empirical" (Points), "mixture" (Parts). Samples are rounded to whole tokens, at
 // least 1, and cut to [Min, Max] where these are > 0.
 type Dist struct {
-	Kind     string
-	Mean     float64
-	P99      float64
-	Min, Max float64
-	Points   []Point // cumulative distribution, in order of P, linear in between
+	Kind      string
+	Mean      float64
+	P99       float64
+	SD        float64 `json:",omitempty"`
+	Mu, Sigma float64 `json:",omitempty"` // of the logarithm
+	Alpha     float64 `json:",omitempty"` // tail index: P(X > x) = (Min/x)^Alpha
+	Min, Max  float64
+	Points    []Point // cumulative distribution, in order of P, linear in between
+	Parts     []Part  `json:",omitempty"`
+	Tail      Tail    `json:",omitzero"`
+}
+
+// Part is one component of a mixture. Shares add up to 1.
+type Part struct {
+	Share float64
+	Dist  Dist
+}
+
+// Tail replaces what lies above a quantile by a Pareto tail: for u > From the
+// quantile is Q(From)·((1 − From)/(1 − u))^(1/Alpha).
+type Tail struct {
+	From  float64 // share of requests below the tail
+	Alpha float64 // > 1; 0 = no tail
 }
 
 // Point is one knot of a cumulative distribution: P(length ≤ Tokens) = P.
@@ -94,10 +99,23 @@ type Change struct {
 	At    clock.Duration
 	Ramp  clock.Duration
 	Share float64 // of the class's requests that join the cohort, 0..1
+	Steps []Step  `json:",omitempty"` // a canary: progress in steps over Ramp instead of linear
+	// Until > 0: rolled back then; nothing of the change is in force any more.
+	Until clock.Duration `json:",omitempty"`
 
 	RateFactor float64 // of the whole class's rate, reached at the end of the ramp; 1 or 0 = unchanged
 	Prompt     *Dist   // of the cohort; nil = unchanged
 	Output     *Dist
+	OutputCap  int32   `json:",omitempty"` // of the cohort's outputs; 0 = none
+	System     *System `json:",omitempty"` // of the cohort: system prompts with content of their own
+	Hit        *Hit    `json:",omitempty"` // of the cohort: the model of prefix-cache hits
+}
+
+// Step is one stage of a canary: from After on, Progress of the change is in
+// force. Steps are in order; the last has progress 1.
+type Step struct {
+	After    clock.Duration // since the change's At
+	Progress float64
 }
 
 // Request is one request on its way through the cluster.
