@@ -83,14 +83,22 @@ type Client struct {
 type Trace struct {
 	File    string         // path; experiments resolve it relative to their own file
 	Format  string         // one of TraceFormats
-	Arrival string         // csv: column names
+	Arrival string         // csv, jsonl, parquet: columns; jsonl takes paths such as "usage.prompt_tokens"
 	Prompt  string         //
 	Output  string         //
-	Unit    clock.Duration // csv, mooncake: unit of the time stamps
+	Unit    clock.Duration // csv, jsonl, parquet, mooncake: unit of the time stamps
 	Block   int32          // mooncake: prompt tokens that an id stands for
 	SkipBad int64          // broken rows that are passed over; one more is an error
 	SHA256  string         // of the file's bytes, so that an experiment's hash covers them
+
+	Where Where   `json:",omitzero"`  // only rows whose column has a value
+	Speed float64 `json:",omitempty"` // time runs so much faster than in the file; 0 = as there
+	Rate  float64 `json:",omitempty"` // requests for each of the file's, with its rate curve and burstiness; 0 = 1
+	Loop  bool    `json:",omitempty"` // start again at the end
 }
+
+// Where keeps the rows whose column holds exactly Is.
+type Where struct{ Column, Is string }
 
 // Change alters a class from a time on.
 type Change struct {

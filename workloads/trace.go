@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"slosim/sim/clock"
 )
@@ -61,14 +62,18 @@ func badf(format string, args ...any) error { return badRecord(fmt.Sprintf(forma
 // TraceReader streams the rows of a trace file; memory does not grow with it.
 type TraceReader struct {
 	spec    Trace
-	file    io.Closer
+	file    *traceFile
 	in      decoder
-	index   int64
+	index   int64 // of the next row of the file
 	first   clock.Duration
 	last    clock.Duration // since the first
 	skipped int64
 	why     string // the first row that was skipped
 	r       record
+
+	lap   lap
+	scale *rescaler // nil = as in the file
+	sent  int64     // rows that Next has returned
 }
 
 // OpenTrace opens a trace and reads its header. Gzip and zstd are recognised and
@@ -82,16 +87,25 @@ func OpenTrace(spec Trace) (*TraceReader, error) {
 		}
 		spec.Format = format
 	}
-	file, err := openFile(spec.File)
-	if err != nil {
+	t := &TraceReader{spec: spec}
+	if err := t.open(); err != nil {
 		return nil, err
 	}
-	t := &TraceReader{spec: spec, file: file}
-	if t.in, err = newDecoder(spec, file); err != nil {
-		file.Close()
-		return nil, err
+	if spec.Rate > 0 && spec.Rate != 1 {
+		t.scale = &rescaler{factor: spec.Rate}
 	}
 	return t, nil
+}
+
+func (t *TraceReader) open() error {
+	var err error
+	if t.file, err = openFile(t.spec.File); err != nil {
+		return err
+	}
+	if t.in, err = newDecoder(t.spec, t.file); err != nil {
+		t.file.Close()
+	}
+	return err
 }
 
 // Close releases the file.
@@ -103,6 +117,26 @@ func (t *TraceReader) Skipped() (int64, string) { return t.skipped, t.why }
 
 // Next returns the next row; OK is false at the end.
 func (t *TraceReader) Next() (Row, error) {
+	var row Row
+	var err error
+	if t.scale != nil {
+		row, err = t.scale.next(t.looped)
+	} else {
+		row, err = t.looped()
+	}
+	if !row.OK || err != nil {
+		return Row{}, err
+	}
+	if t.spec.Speed > 0 {
+		row.Arrival = clock.Duration(math.Round(float64(row.Arrival) / t.spec.Speed))
+	}
+	row.Index = t.sent
+	t.sent++
+	return row, nil
+}
+
+// fromFile returns the next good row of the file.
+func (t *TraceReader) fromFile() (Row, error) {
 	for {
 		row, err := t.read()
 		var bad badRecord
@@ -138,7 +172,7 @@ func (t *TraceReader) read() (Row, error) {
 			return Row{}, badf("%d is no number of %s tokens: a whole number from 1 to 10,000,000 is expected", n.tokens, n.what)
 		}
 	}
-	row := Row{OK: true, Index: t.index, Prompt: int32(r.prompt), Output: int32(r.output)}
+	row := Row{OK: true, Prompt: int32(r.prompt), Output: int32(r.output)}
 	if t.index == 0 {
 		t.first = r.at
 	}
@@ -147,7 +181,7 @@ func (t *TraceReader) read() (Row, error) {
 	case row.Arrival < t.last:
 		return Row{}, badf("the arrival lies %s before the line above; sort the trace by arrival", t.last-row.Arrival)
 	case row.Arrival > maxTraceSpan:
-		return Row{}, badf("the arrival lies %s after the first one; is the unit of the time stamps right?", row.Arrival)
+		return Row{}, badf("the arrival lies %s after the first one; is the unit right?", row.Arrival)
 	}
 	if n := len(r.ids); n > 0 {
 		if most := (r.prompt + int64(t.spec.Block) - 1) / int64(t.spec.Block); int64(n) > most {
@@ -170,9 +204,10 @@ type TraceStats struct {
 	Why                    string // what was wrong with the first of them
 }
 
-// ScanTrace reads a whole trace, checking every line.
+// ScanTrace reads a whole trace once, checking every line.
 func ScanTrace(spec Trace) (TraceStats, error) {
 	var s TraceStats
+	spec.Loop = false
 	t, err := OpenTrace(spec)
 	if err != nil {
 		return s, err

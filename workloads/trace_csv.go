@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ type csvDecoder struct {
 	lines   *lines
 	spec    *Trace
 	columns [3]int // arrival, prompt, output
+	where   int    // column that rows are chosen by, or −1
 	fields  [][]byte
 	time    func(text []byte) (clock.Duration, error)
 }
@@ -31,6 +33,16 @@ func openAzure(spec Trace, f *traceFile) (decoder, error) {
 			return 0, badf("%q is no time stamp like 2023-11-16 18:15:46.6805900", text)
 		}
 		return clock.Duration(at.UnixNano()), nil
+	})
+}
+
+// burstColumns are those of BurstGPT (github.com/HPMLL/BurstGPT); time stamps are
+// seconds. Failed requests have no response tokens there.
+var burstColumns = [3]string{"Timestamp", "Request tokens", "Response tokens"}
+
+func openBurst(spec Trace, f *traceFile) (decoder, error) {
+	return openColumns(spec, f, burstColumns, func(text []byte) (clock.Duration, error) {
+		return decimalTime(text, clock.Second)
 	})
 }
 
@@ -53,15 +65,22 @@ func openColumns(spec Trace, f *traceFile, names [3]string, time func([]byte) (c
 	for i, f := range d.fields {
 		have[i] = string(bytes.TrimSpace(f))
 	}
-	for k, want := range names {
-		d.columns[k] = -1
-		for i, name := range have {
-			if name == want {
-				d.columns[k] = i
-			}
+	find := func(want string) (int, error) {
+		if k := slices.Index(have, want); k >= 0 {
+			return k, nil
 		}
-		if d.columns[k] < 0 {
-			return nil, &TraceError{spec.File, d.lines.n, fmt.Sprintf("no column %q; the file has %s", want, strings.Join(have, ", "))}
+		return -1, &TraceError{spec.File, d.lines.n, fmt.Sprintf("no column %q; the file has %s", want, strings.Join(have, ", "))}
+	}
+	var err error
+	for k, want := range names {
+		if d.columns[k], err = find(want); err != nil {
+			return nil, err
+		}
+	}
+	d.where = -1
+	if spec.Where.Column != "" {
+		if d.where, err = find(spec.Where.Column); err != nil {
+			return nil, err
 		}
 	}
 	return d, nil
@@ -92,12 +111,17 @@ func unquote(f []byte) []byte {
 }
 
 func (d *csvDecoder) decode(r *record) error {
-	if err := d.lines.next(); err != nil {
-		return err
-	}
-	d.split()
-	if most := max(d.columns[0], d.columns[1], d.columns[2]); len(d.fields) <= most {
-		return badf("%d columns, at least %d expected", len(d.fields), most+1)
+	for {
+		if err := d.lines.next(); err != nil {
+			return err
+		}
+		d.split()
+		if most := max(d.columns[0], d.columns[1], d.columns[2], d.where); len(d.fields) <= most {
+			return badf("%d columns, at least %d expected", len(d.fields), most+1)
+		}
+		if d.where < 0 || string(bytes.TrimSpace(d.fields[d.where])) == d.spec.Where.Is {
+			break
+		}
 	}
 	var err error
 	field := func(k int) []byte { return bytes.TrimSpace(d.fields[d.columns[k]]) }

@@ -12,8 +12,6 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
-
-	"slosim/sim/clock"
 )
 
 // traceFile is an open file, decompressed on the way.
@@ -25,6 +23,7 @@ type traceFile struct {
 	ended   *remembering
 	packed  bool
 	parquet bool
+	also    []io.Closer // further handles that a decoder opened
 }
 
 // openFile opens a file and looks at its first bytes.
@@ -63,12 +62,15 @@ func openFile(name string) (*traceFile, error) {
 		}
 	}
 	t.ended = &remembering{Reader: in}
-	t.Reader = bufio.NewReaderSize(t.ended, 1<<16)
+	t.Reader = bufio.NewReaderSize(t.ended, detectBytes)
 	return t, nil
 }
 
 // Close releases the file.
 func (t *traceFile) Close() error {
+	for _, c := range t.also {
+		c.Close()
+	}
 	if t.unpack != nil {
 		t.unpack.Close()
 	}
@@ -146,33 +148,6 @@ func (l *lines) next() error {
 	return io.EOF
 }
 
-// TraceFormats are the formats that OpenTrace reads.
-func TraceFormats() []string {
-	var names []string
-	for _, f := range traceFormats {
-		names = append(names, f.name)
-	}
-	return names
-}
-
-// traceFormat is one format: how it is recognised and read.
-type traceFormat struct {
-	name string
-	is   func(first []byte) bool // by the first line; nil = never on its own
-	open func(spec Trace, f *traceFile) (decoder, error)
-}
-
-// DefaultUnit is the unit of a format's time stamps.
-func DefaultUnit(format string) clock.Duration {
-	if format == "mooncake" {
-		return clock.Millisecond
-	}
-	return clock.Second
-}
-
-// DefaultBlock is how many tokens an id of a trace stands for.
-const DefaultBlock = 512
-
 func newDecoder(spec Trace, f *traceFile) (decoder, error) {
 	k := slices.IndexFunc(traceFormats, func(t traceFormat) bool { return t.name == spec.Format })
 	if k < 0 {
@@ -181,23 +156,35 @@ func newDecoder(spec Trace, f *traceFile) (decoder, error) {
 	return traceFormats[k].open(spec, f)
 }
 
-// DetectFormat recognises the format of a trace by its first line.
+// DetectFormat recognises the format of a trace by its beginning.
 func DetectFormat(name string) (string, error) {
 	f, err := openFile(name)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	l := newLines(f)
-	if err := l.next(); err == io.EOF {
+	if f.parquet {
+		return "parquet", nil
+	}
+	first, err := f.Peek(detectBytes)
+	if len(bytes.TrimSpace(first)) == 0 {
+		if err != nil && err != io.EOF {
+			return "", f.broken(1, err)
+		}
 		return "", &TraceError{name, 1, "the file is empty"}
-	} else if err != nil {
-		return "", err
+	}
+	first = bytes.TrimSpace(bytes.TrimPrefix(first, []byte("\ufeff")))
+	line, _, _ := bytes.Cut(first, []byte("\n"))
+	if len(line) > 0 && (line[0] == '{' && len(bytes.TrimSpace(line)) < 3) {
+		line = first // a document over several lines
 	}
 	for _, t := range traceFormats {
-		if t.is != nil && t.is(l.text) {
+		if t.is != nil && t.is(line) {
 			return t.name, nil
 		}
 	}
 	return "", &TraceError{name, 1, "the format is not recognised; name it, one of " + strings.Join(TraceFormats(), ", ")}
 }
+
+// detectBytes is how much of a file its format is recognised by.
+const detectBytes = 1 << 16

@@ -19,7 +19,7 @@ func decimalTime(text []byte, unit clock.Duration) (clock.Duration, error) {
 		return 0, badf("%q is no arrival time: a number is expected", text)
 	}
 	if v *= float64(unit); math.Abs(v) >= math.MaxInt64/2 {
-		return 0, badf("%s is no arrival time: too large for the unit %s", text, unit)
+		return 0, badf("%s is no arrival time in units of %s: is the unit right?", text, unit)
 	}
 	return clock.Duration(math.Round(v)), nil
 }
