@@ -1,8 +1,10 @@
 package experiments
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"slosim/internal/config"
 	"slosim/sim/clock"
@@ -27,8 +29,8 @@ func (l *loader) changes(tables []*config.Table) {
 		before := l.doc.Failures()
 		c := l.change(t)
 		l.e.Changes = append(l.e.Changes, c)
-		if c.At+c.Ramp > end {
-			end, l.lastChange = c.At+c.Ramp, t
+		if over := max(c.At+c.Ramp, c.Until); over > end {
+			end, l.lastChange = over, t
 		}
 		if l.doc.Failures() == before {
 			all = append(all, read{t, c})
@@ -62,8 +64,7 @@ func (l *loader) change(t *config.Table) workloads.Change {
 			"cannot name a cohort", `1 to 100 characters; "all" and "existing" stand for the other cohorts in reports`, ""))
 	class := l.knownClass(t)
 	c.At = config.Read(t, "at", config.Span, config.Required, config.Example[clock.Duration](`"32h"`))
-	c.Ramp = config.Read(t, "ramp", config.Span, config.Default(clock.Duration(0), "at once"), config.Example[clock.Duration](`"1h"`))
-	c.Share = config.Read(t, "share", config.Share, config.Default(0.0, "no request changes its lengths"), config.Between(0.0, 1))
+	l.rollOut(t, &c)
 	if class != nil {
 		c.Class = class.Name
 		c.RateFactor = rateFactor(t, class)
@@ -80,17 +81,99 @@ func (l *loader) change(t *config.Table) workloads.Change {
 		}
 		t.Know(length.key)
 	}
+	c.OutputCap = int32(config.Read(t, "output_cap", config.WholeTokens, config.Default(0, "no cap"), config.Example[int]("512"), config.Between(0, int(maxTokens))))
+	if c.OutputCap > 0 && class != nil && class.Trace == nil { // the closed forms see it too
+		capped := class.Output
+		if c.Output != nil {
+			capped = *c.Output
+		}
+		if capped.Kind == "fixed" {
+			capped.Mean = min(capped.Mean, float64(c.OutputCap))
+		} else if most := float64(c.OutputCap); capped.Max == 0 || capped.Max > most {
+			capped.Max, capped.Min = most, min(capped.Min, most)
+		}
+		c.Output = &capped
+	}
+	if t.Has("system_prompt") {
+		s := system(t)
+		c.System = &s
+	} else {
+		t.Know("system_prompt")
+	}
+	if t.Has("prefix_hit") {
+		h := hit(t, system(t))
+		c.Hit = &h
+	} else {
+		t.Know("prefix_hit")
+	}
 	l.checkChange(t, c)
 	return c
 }
 
+// rollOut reads how a change comes into force, and whether it goes again.
+func (l *loader) rollOut(t *config.Table, c *workloads.Change) {
+	if t.Has("canary") {
+		stages := config.Read(t, "canary", shareList)
+		every := config.Read(t, "every", config.Span, config.Required, config.Note[clock.Duration]("from one share to the next"), config.Example[clock.Duration](`"1h"`), config.Between(clock.Second, maxSpan))
+		for i, share := range stages {
+			c.Steps = append(c.Steps, workloads.Step{After: clock.Duration(i) * every, Progress: share / stages[len(stages)-1]})
+			c.Share = share
+		}
+		c.Ramp = clock.Duration(max(0, len(stages)-1)) * every
+		forbid(t, "canary", "its shares say how the change comes into force", "ramp", "share")
+	} else {
+		t.Know("canary")
+		forbid(t, "", `every belongs to canary = ["1%", "10%", "100%"]`, "every")
+		c.Ramp = config.Read(t, "ramp", config.Span, config.Default(clock.Duration(0), "at once"), config.Example[clock.Duration](`"1h"`))
+		c.Share = config.Read(t, "share", config.Share, config.Default(0.0, "no request changes its lengths"), config.Between(0.0, 1))
+	}
+	if !t.Has("rollback") {
+		t.Know("rollback")
+		return
+	}
+	c.Until = config.Read(t, "rollback", config.Span, config.Example[clock.Duration](`"50h"`))
+	if t.Has("at") && c.Until <= c.At {
+		t.Errorf("rollback", "more than at, "+config.SpanText(c.At), "", "rollback = %s does not come after the change", config.SpanText(c.Until))
+	}
+}
+
+// shareList is the stages of a canary.
+var shareList = config.Unit[[]float64]{
+	Name: "a list of shares", Allowed: "shares that rise, the last at most 100%", Example: `["1%", "10%", "50%", "100%"]`,
+	Parse: func(v any) ([]float64, error) {
+		list, ok := v.([]any)
+		if !ok || len(list) == 0 || len(list) > 1000 {
+			return nil, errors.New("is no list of shares")
+		}
+		var out []float64
+		for i, e := range list {
+			share, err := config.Share.Parse(e)
+			if err != nil || !(share > 0 && share <= 1) {
+				return nil, fmt.Errorf("has no share from 0%% to 100%% at position %d", i+1)
+			}
+			if i > 0 && share <= out[i-1] {
+				return nil, errors.New("does not rise: for a way back give rollback")
+			}
+			out = append(out, share)
+		}
+		return out, nil
+	},
+	Format: func(list []float64) string {
+		text := make([]string, len(list))
+		for i, s := range list {
+			text[i] = config.Share.Format(s)
+		}
+		return "[" + strings.Join(text, ", ") + "]"
+	},
+}
+
 // checkChange reports a change that changes nothing or comes too late.
 func (l *loader) checkChange(t *config.Table, c workloads.Change) {
-	lengths := c.Prompt != nil || c.Output != nil
+	lengths := c.Prompt != nil || c.Output != nil || c.OutputCap > 0 || c.System != nil || c.Hit != nil
 	switch {
 	case !t.Has("rate") && !lengths:
 		t.Errorf("name", "rate, prompt, output", `for example: prompt = { dist = "lognormal", mean = 20000, p99 = 60000 }`, "change %q changes nothing", c.Name)
-	case lengths && !t.Has("share"):
+	case lengths && !t.Has("share") && !t.Has("canary"):
 		t.Errorf("share", "more than 0%, at most 100%", `for example: share = "30%"`, "change %q gives new lengths but no share of the requests that have them", c.Name)
 	}
 	end := l.e.Duration
@@ -102,6 +185,8 @@ func (l *loader) checkChange(t *config.Table, c workloads.Change) {
 		t.Errorf("at", "more than 0s", "put the new values into [[traffic]] if they hold from the start", "a change at %s leaves no time before it to compare with", span(c.At))
 	case c.At >= end:
 		t.Errorf("at", "less than the duration, "+span(end), "let it start earlier, or run longer: --set duration="+hours(2*c.At), "change %q starts at %s, but the run ends at %s", c.Name, span(c.At), span(end))
+	case c.Until >= end:
+		t.Errorf("rollback", "less than "+span(end), "roll back earlier, or run longer: --set duration="+hours(2*c.Until), "change %q is rolled back at %s, but the run ends at %s", c.Name, span(c.Until), span(end))
 	case c.At+c.Ramp >= end:
 		t.Errorf("ramp", "less than "+span(end-c.At), "shorten the ramp, or run longer", "the ramp of change %q ends at %s, but the run ends at %s: nothing would be measured after it", c.Name, span(c.At+c.Ramp), span(end))
 	}

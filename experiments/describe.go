@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -85,15 +86,40 @@ func describeClass(c workloads.Class) string {
 		return fmt.Sprintf("%s: %s in a closed loop, %s, prompts of %s, outputs of %s tokens%s", c.Name, count(c.Client.Users, "user"),
 			describeThink(c.Client.Think), describeDist(c.Prompt, config.Tokens), describeDist(c.Output, config.Tokens), describePrefix(c))
 	}
-	shape := c.Rate.Shape
-	for _, b := range c.Rate.Bursts {
+	shape := describeShape(&c.Rate)
+	return fmt.Sprintf("%s: %s, %s, prompts of %s, outputs of %s tokens%s", c.Name, config.RateText(c.Rate.Mean),
+		shape, describeDist(c.Prompt, config.Tokens), describeDist(c.Output, config.Tokens), describePrefix(c))
+}
+
+// describeShape says how a rate varies.
+func describeShape(r *workloads.Rate) string {
+	shape := r.Shape
+	for _, b := range r.Bursts {
 		shape += fmt.Sprintf(" with %gx for %s at %s", b.Factor, config.SpanText(b.Length), config.SpanText(b.At))
 		if b.Every > 0 {
 			shape += " and every " + config.SpanText(b.Every)
 		}
 	}
-	return fmt.Sprintf("%s: %s, %s, prompts of %s, outputs of %s tokens%s", c.Name, config.RateText(c.Rate.Mean),
-		shape, describeDist(c.Prompt, config.Tokens), describeDist(c.Output, config.Tokens), describePrefix(c))
+	for _, more := range []struct {
+		has  bool
+		text string
+	}{
+		{len(r.Weekdays) > 0, "by weekday"},
+		{r.Growth != 0, "growing " + strings.Trim(config.Share.Format(r.Growth), `"`) + " a week"},
+		{len(r.Ramps) > 0, count(len(r.Ramps), "ramp")},
+		{r.Ladder.Steps > 0, count(r.Ladder.Steps, "step")},
+		{r.RandomBursts.PerSecond > 0, "random bursts"},
+		{len(r.Regimes) > 0, count(len(r.Regimes), "regime")},
+		{len(r.Add) > 0, count(len(r.Add), "further rate")},
+		{len(r.Clients) > 0, count(len(r.Clients), "client")},
+		{r.Hawkes.Branching > 0, fmt.Sprintf("Hawkes %g", r.Hawkes.Branching)},
+		{r.Requests > 0, fmt.Sprintf("%d requests as vllm bench sends them", r.Requests)},
+	} {
+		if more.has {
+			shape += ", " + more.text
+		}
+	}
+	return shape
 }
 
 func describeThink(d workloads.Dist) string {
@@ -126,13 +152,22 @@ func describeDist(d workloads.Dist, u config.Unit[float64]) string {
 	case "exponential":
 		return "mean " + text(d.Mean)
 	}
-	return "an " + d.Kind + " distribution"
+	if l, err := d.Compile(); err == nil {
+		return fmt.Sprintf("%s, P50 %s, P99 %s", d.Kind, text(math.Round(l.Quantile(.5))), text(math.Round(l.Quantile(.99))))
+	}
+	return d.Kind
 }
 
 func describeChange(c workloads.Change) string {
 	text := fmt.Sprintf("%s: at %s over %s", c.Name, config.SpanText(c.At), config.SpanText(c.Ramp))
 	if c.Share > 0 {
 		text += fmt.Sprintf(", %s of %s", strings.Trim(config.Share.Format(c.Share), `"`), c.Class)
+	}
+	if len(c.Steps) > 0 {
+		text += fmt.Sprintf(" in %s", count(len(c.Steps), "step"))
+	}
+	if c.Until > 0 {
+		text += ", rolled back at " + config.SpanText(c.Until)
 	}
 	if c.RateFactor != 1 {
 		text += fmt.Sprintf(", rate of %s x %.4g", c.Class, c.RateFactor)

@@ -15,28 +15,47 @@ const guide = "../docs/guide.md"
 // chapters are the guide's headings of each kind of table, and the path at which
 // its examples are tried.
 var chapters = map[string]struct{ heading, path string }{
-	"":                        {"## Top level", ""},
-	"pool":                    {"## `[[pool]]`", "pool.main."},
-	"pool.link":               {"### `link`", "pool.main.link."},
-	"pool.engine":             {"### `engine`", "pool.main.engine."},
-	"pool.engine.speculative": {"#### `speculative`", "pool.main.engine.speculative."},
-	"pool.engine.offload":     {"#### `offload`", "pool.main.engine.offload."},
-	"pool.host":               {"### `host`", "pool.main.host."},
-	"pool.thermal":            {"### `thermal`", "pool.main.thermal."},
-	"traffic":                 {"## `[[traffic]]`", "traffic.chat."},
-	"traffic.rate":            {"### `rate`", "traffic.chat.rate."},
-	"traffic.rate.bursts":     {"#### `bursts`", "traffic.chat.rate.bursts.0."},
-	"traffic.trace":           {"### `trace`", "traffic.chat.trace."},
-	"traffic.retry":           {"### `retry`", "traffic.chat.retry."},
-	"traffic.system_prompt":   {"### `system_prompt`", "traffic.chat.system_prompt."},
-	"traffic.prefix_hit":      {"### `prefix_hit`", "traffic.chat.prefix_hit."},
-	"change":                  {"## `[[change]]`", "change.feature."},
-	"slo":                     {"## `[[slo]]`", `slo."chat TTFT".`},
-	"slo.count":               {"### `count`", `slo."chat TTFT".count.`},
+	"":                           {"## Top level", ""},
+	"pool":                       {"## `[[pool]]`", "pool.main."},
+	"pool.link":                  {"### `link`", "pool.main.link."},
+	"pool.engine":                {"### `engine`", "pool.main.engine."},
+	"pool.engine.speculative":    {"#### `speculative`", "pool.main.engine.speculative."},
+	"pool.engine.offload":        {"#### `offload`", "pool.main.engine.offload."},
+	"pool.host":                  {"### `host`", "pool.main.host."},
+	"pool.thermal":               {"### `thermal`", "pool.main.thermal."},
+	"traffic":                    {"## `[[traffic]]`", "traffic.chat."},
+	"traffic.rate":               {"### `rate`", "traffic.chat.rate."},
+	"traffic.rate.bursts":        {"#### `bursts`", "traffic.chat.rate.bursts.0."},
+	"traffic.rate.ramps":         {"#### `ramps`", "traffic.chat.rate.ramps.0."},
+	"traffic.rate.ladder":        {"#### `ladder`", "traffic.chat.rate.ladder."},
+	"traffic.rate.random_bursts": {"#### `random_bursts`", "traffic.chat.rate.random_bursts."},
+	"traffic.rate.regimes":       {"#### `regimes`", "traffic.chat.rate.regimes.0."},
+	"traffic.rate.hawkes":        {"#### `hawkes`", "traffic.chat.rate.hawkes."},
+	"traffic.trace":              {"### `trace`", "traffic.chat.trace."},
+	"traffic.trace.where":        {"#### `where`", "traffic.chat.trace.where."},
+	"traffic.system_prompt":      {"### `system_prompt`", "traffic.chat.system_prompt."},
+	"traffic.prefix_hit":         {"### `prefix_hit`", "traffic.chat.prefix_hit."},
+	"traffic.prompt":             {"## Lengths", "traffic.chat.prompt."},
+	"traffic.prompt.tail":        {"### `tail`", "traffic.chat.prompt.tail."},
+	"change":                     {"## `[[change]]`", "change.feature."},
+	"slo":                        {"## `[[slo]]`", `slo."chat TTFT".`},
+	"slo.count":                  {"### `count`", `slo."chat TTFT".count.`},
 }
 
-// lengthPaths are the kinds that the chapter on lengths stands for.
-var lengthPaths = []string{"traffic.prompt", "traffic.output", "traffic.think", "traffic.patience", "traffic.prefix_hit.tokens", "change.prompt", "change.output"}
+// chapterOf returns the kind whose chapter stands for a kind of table: lengths,
+// rates that are added and what a change replaces are described once.
+func chapterOf(kind string) string {
+	kind = strings.Replace(kind, "traffic.rate.add.", "traffic.rate.", 1)
+	switch {
+	case strings.HasSuffix(kind, ".tail"):
+		return "traffic.prompt.tail"
+	case slices.Contains(schema[kind], "dist") && !strings.HasSuffix(kind, ".parts"):
+		return "traffic.prompt"
+	case kind == "change.system_prompt" || kind == "change.prefix_hit":
+		return strings.Replace(kind, "change", "traffic", 1)
+	}
+	return kind
+}
 
 // guideRow is a line of a table of keys.
 type guideRow struct{ key, example string }
@@ -75,15 +94,11 @@ func TestGuideHasEveryKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(raw)
-	all := map[string]struct{ heading, path string }{}
-	for kind, c := range chapters {
-		all[kind] = c
-	}
-	for _, kind := range lengthPaths {
-		all[kind] = struct{ heading, path string }{"## Lengths", ""}
-	}
 	for kind := range schema {
-		c, ok := all[kind]
+		if strings.HasSuffix(kind, ".parts") || kind == "traffic.rate.add" { // keys of their own or of the table above
+			continue
+		}
+		c, ok := chapters[chapterOf(kind)]
 		if !ok {
 			t.Errorf("the guide has no chapter on %q", kind)
 			continue
@@ -138,8 +153,8 @@ func TestExamplesOfTheGuideAreValid(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range rowsOf(t, string(raw), "## Lengths") {
-		try("traffic.chat.prompt.", r)
+	for _, r := range rowsOf(t, string(raw), "### `parts`") {
+		try("traffic.chat.prompt.parts.0.", r)
 	}
 }
 
@@ -153,13 +168,14 @@ func guideBases(t *testing.T) []string {
 			t.Fatal(err)
 		}
 	}
-	rows := "ts,in,out,arrival,prompt,output\n"
+	rows := "ts,in,out,arrival,prompt,output,model\n"
 	for i := range 400 {
-		rows += fmt.Sprintf("%[1]d,100,10,%[1]d,100,10\n", i*100_000)
+		rows += fmt.Sprintf("%[1]d,100,10,%[1]d,100,10,chat\n", i*100_000)
 	}
 	put("requests.csv", rows)
 	put("requests.jsonl", `{"timestamp": 0, "input_length": 100, "output_length": 9, "hash_ids": [1]}
 {"timestamp": 80000000, "input_length": 100, "output_length": 9, "hash_ids": [1, 2]}`)
+	put("lengths.csv", "tokens,share\n10,1\n100,3\n1000,2\n")
 	const rate, lengths = `rate = "2/s"`, "prompt = 500\noutput = { dist = \"exponential\", mean = 100 }"
 	replace := func(old, new string) string {
 		if !strings.Contains(base, old) {
@@ -178,6 +194,10 @@ func guideBases(t *testing.T) []string {
 		engine(`offload = { memory = "10GB" }`),
 		replace("gpu = ", "weight_dtype = \"fp8\"\ngpu = "),
 		replace(rate, `rate = { mean = "2/s", bursts = [{ at = "10m", length = "10m", factor = 2 }] }`),
+		replace(rate, `rate = { mean = "2/s", shape = "hourly", hours = [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1], ramps = [{ at = "1m", length = "1m", factor = 2 }], ladder = { step = "1/s", every = "1m", steps = 2 }, random_bursts = { rate = "1/h", length = "1m", factor = 2 }, regimes = [{ factor = 1, length = "1m" }, { factor = 2, length = "1m" }] }`),
+		replace(rate, `rate = { shape = "windows", windows = [["0s", "2/s"]], hawkes = { branching = 0.2, decay = "1s" } }`),
+		replace(rate, `rate = { mean = "2/s", arrivals = "vllm-bench", requests = 10 }`), replace(rate, `rate = { mean = "2/s" }`),
+		replace("ramp = \"10m\"\nshare = \"30%\"", "canary = [\"1%\", \"10%\"]\nevery = \"1m\""),
 		replace(rate, `rate = { mean = "2/s", shape = "diurnal", peak = "13:00", peak_to_trough = 2 }`),
 		replace(rate, "users = 5"), replace(rate+"\n", ""), strings.Replace(replace(rate, ""), "prompt = 500\noutput", "users = 4\nprompt = 500\noutput", 1),
 		replace(rate+"\n"+lengths, ""), replace(rate+"\n"+lengths, `trace = { file = "requests.csv", format = "csv" }`),
@@ -185,6 +205,9 @@ func guideBases(t *testing.T) []string {
 		replace(rate, rate+"\nsystem_prompt = { tokens = 50 }"), replace(rate, rate+"\nprefix_hit = { ratio = 0.5, tokens = 100 }"),
 		replace(`metric = "ttft"`, `metric = "tpot"`),
 		prompt(`dist = "lognormal", mean = 4000, p99 = 10000`), prompt(`dist = "exponential", mean = 300`), prompt(`mean = 300`), prompt(`dist = "empirical", points = [[1, 1]]`),
+		prompt(`dist = "normal", mean = 300, sd = 30, tail = { from = "90%", alpha = 2 }`), prompt(`dist = "pareto", min = 300, alpha = 3`), prompt(`dist = "lognormal", mean = 4000`), prompt(`dist = "histogram"`),
+		prompt(`dist = "mixture"`), prompt(`dist = "mixture", parts = [{ share = "70%", dist = "fixed", mean = 5 }, { share = "30%", dist = "fixed", mean = 9 }]`),
+		replace(rate+"\n"+lengths, `trace = { file = "requests.csv", format = "csv", where = { column = "model", is = "chat" } }`),
 	}
 	var files []string
 	for i, text := range bases {

@@ -8,12 +8,10 @@ import (
 
 // schema is every key that an experiment file may have, by kind of table, in the
 // order of messages and of docs/guide.md. Some count only beside others.
-var schema = config.Schema{
-	"":        {"title", "question", "start", "duration", "warmup", "seed", "replications", "network", "pool", "traffic", "change", "slo"},
-	"pool":    {"name", "classes", "role", "link", "model", "gpu", "tensor_parallel", "replicas", "router", "gpu_hour_usd", "weight_dtype", "static_scales", "kv_dtype", "overhead", "engine", "host", "thermal"},
-	"traffic": {"class", "stream", "rate", "users", "think", "trace", "max_in_flight", "timeout", "patience", "retry", "prompt", "output", "priority", "system_prompt", "prefix_hit"},
-	"change":  {"name", "class", "at", "ramp", "share", "rate", "prompt", "output"},
-	"slo":     {"name", "class", "only", "exclude", "metric", "threshold", "objective", "window", "spent", "count"},
+var schema = withTraffic(config.Schema{
+	"":     {"title", "question", "start", "duration", "warmup", "seed", "replications", "network", "pool", "traffic", "change", "slo"},
+	"pool": {"name", "classes", "role", "link", "model", "gpu", "tensor_parallel", "replicas", "router", "gpu_hour_usd", "weight_dtype", "static_scales", "kv_dtype", "overhead", "engine", "host", "thermal"},
+	"slo":  {"name", "class", "only", "exclude", "metric", "threshold", "objective", "window", "spent", "count"},
 
 	"pool.link":    {"bandwidth", "latency", "overlap", "min_tokens"},
 	"pool.engine":  engineKeys(),
@@ -23,23 +21,8 @@ var schema = config.Schema{
 	"pool.engine.offload":     {"memory", "bandwidth"},
 	"pool.engine.speculative": {"drafts", "acceptance", "draft_time"},
 
-	"traffic.rate":          {"mean", "shape", "peak", "peak_to_trough", "burstiness", "bursts"},
-	"traffic.rate.bursts":   {"at", "length", "every", "factor"},
-	"traffic.trace":         {"file", "format", "arrival", "prompt", "output", "unit", "block", "skip_bad"},
-	"traffic.retry":         {"times", "backoff", "factor", "limit", "jitter"},
-	"traffic.system_prompt": {"tokens", "variants"},
-	"traffic.prefix_hit":    {"ratio", "tokens"},
-
-	"traffic.prompt":            lengthKeys,
-	"traffic.output":            lengthKeys,
-	"traffic.think":             lengthKeys,
-	"traffic.patience":          lengthKeys,
-	"traffic.prefix_hit.tokens": lengthKeys,
-	"change.prompt":             lengthKeys,
-	"change.output":             lengthKeys,
-
 	"slo.count": outcomes,
-}
+})
 
 // synonyms are names that engines and benchmarks have for keys of ours.
 var synonyms = map[string]string{
@@ -54,8 +37,6 @@ var synonyms = map[string]string{
 	"traffic.name": "class", "traffic.rps": "rate", "traffic.qps": "rate", "traffic.request_rate": "rate", "traffic.concurrency": "users", "traffic.max_concurrency": "max_in_flight",
 	"slo.target": "objective", "slo.percentile": "objective", "slo.max": "threshold",
 }
-
-var lengthKeys = []string{"dist", "mean", "p99", "min", "max", "points"}
 
 // Engine kinds.
 const (

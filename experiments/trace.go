@@ -38,6 +38,7 @@ func (l *loader) trace(class *config.Table) *workloads.Trace {
 	}
 	l.traceFile(t, "file", tr)
 	traceColumns(t, tr)
+	traceScale(t, tr)
 	tr.SkipBad = int64(config.Read(t, "skip_bad", config.Int, config.Default(0, "any broken row is an error"), config.Example[int]("10"), config.Between(0, maxSkipped)))
 	if l.doc.Failures() == before {
 		l.scanTrace(t, "file", tr)
@@ -51,23 +52,51 @@ const maxSkipped = 1_000_000_000
 // traceColumns reads what a format leaves open.
 func traceColumns(t *config.Table, tr *workloads.Trace) {
 	columns := []string{"arrival", "prompt", "output"}
-	switch tr.Format {
-	case "csv":
+	switch {
+	case tr.Format == "":
+		t.Skip()
+		return
+	case workloads.HasColumns(tr.Format):
 		tr.Arrival = config.Read(t, "arrival", config.Text, config.Default("arrival", "name of the column"), config.Example[string](`"arrived_at"`))
 		tr.Prompt = config.Read(t, "prompt", config.Text, config.Default("prompt", "name of the column"), config.Example[string](`"prompt_tokens"`))
 		tr.Output = config.Read(t, "output", config.Text, config.Default("output", "name of the column"), config.Example[string](`"output_tokens"`))
-		forbid(t, "", `format = "csv" has no block ids`, "block")
-	case "mooncake":
-		tr.Block = int32(config.Read(t, "block", config.Int, config.Default(workloads.DefaultBlock, "prompt tokens that an id of hash_ids stands for"), config.Example[int]("512"), config.Between(1, 1<<20)))
-		forbid(t, "", `the fields of format = "mooncake" are fixed: timestamp, input_length, output_length, hash_ids`, columns...)
-	case "azure":
-		forbid(t, "", `the columns of format = "azure" are fixed: TIMESTAMP, ContextTokens, GeneratedTokens`, append(columns, "unit", "block")...)
-		return
 	default:
-		t.Skip()
+		forbid(t, "", fmt.Sprintf("the columns of format = %q are fixed; %s", tr.Format, workloads.Expected(*tr)), columns...)
+	}
+	if workloads.HasUnit(tr.Format) {
+		tr.Unit = config.Read(t, "unit", config.Span, config.Default(workloads.DefaultUnit(tr.Format), "of the time stamps"), config.Example[clock.Duration](`"1ms"`), config.Between(1, clock.Day))
+	} else {
+		forbid(t, "", fmt.Sprintf("the unit of format = %q is fixed", tr.Format), "unit")
+	}
+	if tr.Format == "mooncake" {
+		tr.Block = int32(config.Read(t, "block", config.Int, config.Default(workloads.DefaultBlock, "prompt tokens that an id of hash_ids stands for"), config.Example[int]("512"), config.Between(1, 1<<20)))
+	} else {
+		forbid(t, "", `block belongs to format = "mooncake": it is the tokens that a block id stands for`, "block")
+	}
+	if !t.Has("where") {
+		t.Know("where")
 		return
 	}
-	tr.Unit = config.Read(t, "unit", config.Span, config.Default(workloads.DefaultUnit(tr.Format), "of the time stamps"), config.Example[clock.Duration](`"1ms"`), config.Between(1, clock.Day))
+	where := t.Sub("where", `where = { column = "model", is = "chat" }`)
+	tr.Where.Column = config.Read(where, "column", config.Text, config.Required, config.Example[string](`"model"`))
+	tr.Where.Is = config.Read(where, "is", config.Text, config.Required, config.Example[string](`"chat"`))
+	switch tr.Format {
+	case "mooncake", "vllm-bench", "guidellm":
+		t.Errorf("where", "", "", "format = %q has no column to choose rows by", tr.Format)
+	}
+}
+
+// traceScale reads how a replay differs from the file.
+func traceScale(t *config.Table, tr *workloads.Trace) {
+	tr.Speed = config.Read(t, "speed", config.Float, config.Default(1.0, "as in the file; 2 plays it in half the time"), config.Example[float64]("2"), config.Between(0.0001, 10_000))
+	tr.Rate = config.Read(t, "rate", config.Float, config.Default(1.0, "requests for each of the file's, with its rate curve and burstiness"), config.Example[float64]("1.5"), config.Between(0.01, 1000))
+	tr.Loop = config.Read(t, "loop", config.Bool, config.Default(false, "the trace ends with the file"))
+	if tr.Speed == 1 {
+		tr.Speed = 0
+	}
+	if tr.Rate == 1 {
+		tr.Rate = 0
+	}
 }
 
 // traceFile finds the file, its hash and, unless it is given, its format.
@@ -103,13 +132,7 @@ func (l *loader) traceFile(t *config.Table, key string, tr *workloads.Trace) {
 		t.Doc().Note(t.Path("format"), fmt.Sprintf("%q", format), "derived", "recognised by the first line")
 		return
 	}
-	tr.Unit = workloads.DefaultUnit(format)
-	switch format {
-	case "csv":
-		tr.Arrival, tr.Prompt, tr.Output = "arrival", "prompt", "output"
-	case "mooncake":
-		tr.Block = workloads.DefaultBlock
-	}
+	tr.SetDefaults()
 	t.Doc().Note(t.Path(key)+".format", fmt.Sprintf("%q", format), "derived", "recognised by the first line")
 }
 
@@ -117,10 +140,10 @@ func (l *loader) traceFile(t *config.Table, key string, tr *workloads.Trace) {
 func (l *loader) brokenTrace(t *config.Table, key string, tr *workloads.Trace, err error) {
 	var broken *workloads.TraceError
 	if !errors.As(err, &broken) {
-		t.Errorf(key, "", traceHint(tr), "the trace file %s cannot be read: %s", tr.File, reason(err))
+		t.Errorf(key, "", workloads.Expected(*tr), "the trace file %s cannot be read: %s", tr.File, reason(err))
 		return
 	}
-	try := traceHint(tr)
+	try := workloads.Expected(*tr)
 	if broken.Msg == workloads.CutShort {
 		try = "copy or compress it again"
 	}
@@ -144,7 +167,11 @@ func (l *loader) scanTrace(t *config.Table, key string, tr *workloads.Trace) {
 		l.doc.Note(path, value, "derived", why)
 	}
 	note("sha256", fmt.Sprintf("%q", tr.SHA256), "of the file's bytes")
-	note("requests", fmt.Sprint(stats.Rows), "lines of the file")
+	what := "lines of the file"
+	if tr.Rate > 0 || tr.Where.Column != "" {
+		what = "of the file, as replayed"
+	}
+	note("requests", fmt.Sprint(stats.Rows), what)
 	note("span", config.Span.Format(stats.Span), "from the first arrival to the last")
 	note("mean_prompt", fmt.Sprintf("%.1f", stats.MeanPrompt), "tokens")
 	note("mean_output", fmt.Sprintf("%.1f", stats.MeanOutput), "tokens")
@@ -152,7 +179,9 @@ func (l *loader) scanTrace(t *config.Table, key string, tr *workloads.Trace) {
 		note("skipped", fmt.Sprint(stats.Skipped), "broken rows, such as "+stats.Why)
 		t.Warnf(key, "", "%s of the trace %s passed over, such as %s", count(int(stats.Skipped), "broken row"), map[bool]string{true: "is", false: "are"}[stats.Skipped == 1], stats.Why)
 	}
-	l.checkLength(t, key, stats.Span)
+	if !tr.Loop {
+		l.checkLength(t, key, stats.Span)
+	}
 }
 
 // checkLength reports a trace that ends before the run does; a second too long is
@@ -170,16 +199,13 @@ func (l *loader) checkLength(t *config.Table, key string, span clock.Duration) {
 		"the trace ends after %s, but warm-up and duration are %s", config.SpanText(span/clock.Second*clock.Second), config.SpanText(need))
 }
 
-func traceHint(tr *workloads.Trace) string {
-	switch tr.Format {
-	case "azure":
-		return "expected are the columns TIMESTAMP,ContextTokens,GeneratedTokens, in order of TIMESTAMP"
-	case "mooncake":
-		return `expected are JSON lines such as {"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [46, 47]}, in order of timestamp`
-	case "csv":
-		return fmt.Sprintf("expected are the columns %s, %s and %s, in order of %s", tr.Arrival, tr.Prompt, tr.Output, tr.Arrival)
+// unread says what is wrong with a file beside the experiment, with its name.
+func unread(path string, err error) string {
+	var broken *workloads.TraceError
+	if errors.As(err, &broken) {
+		return err.Error()
 	}
-	return "formats: " + strings.Join(workloads.TraceFormats(), ", ")
+	return fmt.Sprintf("the file %s cannot be read: %s", path, reason(err))
 }
 
 // lineOf returns a line of a text file, shortened, or "" if it cannot be shown.

@@ -49,13 +49,14 @@ func (l *loader) class(t *config.Table) workloads.Class {
 	switch {
 	case trace:
 		c.Trace = l.trace(t)
-		forbid(t, "trace", "the trace file has the arrivals and lengths", "rate", "prompt", "output")
+		forbid(t, "trace", "the trace file has the arrivals and lengths", "rate", "prompt", "output", "correlation")
 		return c
 	case !closed:
-		c.Rate = rate(t)
+		c.Rate = l.rate(t)
 	}
 	c.Prompt = dist(t, "prompt", tokens, 1)
 	c.Output = dist(t, "output", tokens, 1)
+	c.Correlation = config.Read(t, "correlation", config.Float, config.Default(0.0, "prompt and output lengths are independent"), config.Example[float64]("0.3"), config.Between(-0.99, 0.99))
 	return c
 }
 
@@ -85,6 +86,7 @@ func system(t *config.Table) workloads.System {
 		Tokens: int32(config.Read(sub, "tokens", config.WholeTokens, config.Required, config.Note[int]("the first tokens of every prompt, its length included"),
 			config.Example[int]("1500"), config.Between(1, int(maxTokens)))),
 		Variants: int32(config.Read(sub, "variants", config.Int, config.Default(1, "all requests share one"), config.Example[int]("3"), config.Between(1, maxVariants))),
+		Skew:     config.Read(sub, "skew", config.Float, config.Default(0.0, "equally popular; Zipf: the k-th in proportion to k^-skew"), config.Example[float64]("1.1"), config.Between(0.0, 10)),
 	}
 }
 
@@ -119,55 +121,6 @@ func forbid(t *config.Table, because, why string, keys ...string) {
 			t.Errorf(key, "", "remove "+key+", or remove "+because, "%s has no meaning beside %s: %s", key, because, why)
 		}
 	}
-}
-
-// rate reads an arrival rate: "6/s", or a table with a shape over time.
-func rate(t *config.Table) workloads.Rate {
-	r := workloads.Rate{Shape: "constant", Burstiness: 1}
-	if !t.IsTable("rate") {
-		r.Mean = config.Read(t, "rate", config.Rate, config.Required, config.Note[float64]("constant, Poisson arrivals"), config.Above(0, maxRate))
-		return r
-	}
-	sub := t.Sub("rate", `rate = { mean = "6/s", shape = "diurnal", peak = "14:00", peak_to_trough = 3 }`)
-	r.Mean = config.Read(sub, "mean", config.Rate, config.Required, config.Above(0, maxRate))
-	r.Shape = config.Read(sub, "shape", config.OneOf("constant", "diurnal"), config.Default("constant", ""))
-	if r.Shape == "diurnal" {
-		r.Peak = config.Read(sub, "peak", config.TimeOfDay, config.Required)
-		r.PeakToTrough = config.Read(sub, "peak_to_trough", config.Float, config.Required, config.Example[float64]("3"), config.Between(1.0, 1000))
-	} else {
-		forbid(sub, "", `peak and peak_to_trough belong to shape = "diurnal"`, "peak", "peak_to_trough")
-	}
-	r.Burstiness = config.Read(sub, "burstiness", config.Float, config.Default(1.0, "Poisson arrivals; gamma gaps with CV² = 1/burstiness"),
-		config.Example[float64]("0.5"), config.Between(0.01, 100))
-	for _, b := range sub.List("bursts", `bursts = [{ at = "9h", length = "10m", factor = 3 }]`) {
-		r.Bursts = append(r.Bursts, burst(b, r.Bursts))
-	}
-	return r
-}
-
-// burst reads one burst; those before it are given.
-func burst(t *config.Table, before []workloads.Burst) workloads.Burst {
-	b := workloads.Burst{
-		At: config.Read(t, "at", config.Span, config.Required, config.Example[clock.Duration](`"9h"`)),
-		Length: config.Read(t, "length", config.Span, config.Required, config.Example[clock.Duration](`"10m"`),
-			config.Above(0, maxSpan)),
-		Every:  config.Read(t, "every", config.Span, config.Default(clock.Duration(0), "once"), config.Example[clock.Duration](`"24h"`)),
-		Factor: config.Read(t, "factor", config.Float, config.Required, config.Example[float64]("3"), config.Between(0.0, maxFactor)),
-	}
-	switch {
-	case b.Every > 0 && b.Every < b.Length:
-		t.Errorf("every", "at least the length, "+config.SpanText(b.Length), "", "every = %s: the burst comes again before it ends", config.SpanText(b.Every))
-	case b.Every > 0 && b.Every < minRepeat:
-		t.Errorf("every", "at least "+config.SpanText(minRepeat), "for traffic that clumps at this scale take burstiness", "every = %s is too short for a burst", config.SpanText(b.Every))
-	}
-	for _, other := range before {
-		if b.At < other.At {
-			t.Errorf("at", "", "write bursts in order of at", "at = %s is before the burst above it", config.SpanText(b.At))
-		} else if b.At < other.At+other.Length {
-			t.Errorf("at", "from "+config.SpanText(other.At+other.Length)+" on", "", "at = %s: the burst at %s still goes on", config.SpanText(b.At), config.SpanText(other.At))
-		}
-	}
-	return b
 }
 
 // rateChange is a new rate: a factor or a mean.

@@ -51,6 +51,9 @@ func (l *loader) phaseEdges() []clock.Duration {
 	edges := []clock.Duration{0, l.e.Duration}
 	for _, c := range l.e.Changes {
 		edges = append(edges, c.At, c.At+c.Ramp)
+		if c.Until > 0 {
+			edges = append(edges, c.Until)
+		}
 	}
 	slices.Sort(edges)
 	return slices.Compact(edges)
@@ -83,13 +86,13 @@ func (l *loader) warnThin(class int) {
 // warnDay reports a daily curve that the run sees only a part of.
 func (l *loader) warnDay(class int) {
 	c := &l.e.Traffic[class]
-	if c.Rate.Shape != "diurnal" || l.e.Duration >= clock.Day {
+	if c.Rate.Shape != "diurnal" && c.Rate.Shape != "hourly" || l.e.Duration >= clock.Day {
 		return
 	}
 	n, _ := l.expected(class, 0, l.e.Duration)
 	l.classes[class].Warnf("rate", `run whole days: --set duration=24h; or take shape = "constant"`,
-		"the rate of class %q is diurnal, but the run sees only %s of a day from %s on: on average %s instead of %s",
-		c.Name, config.SpanText(l.e.Duration), strings.Trim(config.WeekTime.Format(l.e.Start), `"`),
+		"the rate of class %q is %s, but the run sees only %s of a day from %s on: on average %s instead of %s",
+		c.Name, c.Rate.Shape, config.SpanText(l.e.Duration), strings.Trim(config.WeekTime.Format(l.e.Start), `"`),
 		config.RateText(n/l.e.Duration.Seconds()), config.RateText(c.Rate.Mean))
 }
 

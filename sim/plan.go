@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -121,16 +122,26 @@ func phasesOf(e Experiment) []phaseSpan {
 		}
 		phases = append(phases, phaseSpan{name: kind, from: at})
 	}
+	type border struct {
+		kind string
+		c    workloads.Change
+		at   clock.Time
+	}
+	var borders []border
 	for _, c := range e.Changes {
 		at := clock.Time(c.At)
-		if at >= end {
-			continue
-		}
 		if c.Ramp > 0 {
-			add("ramp", c, at)
+			borders = append(borders, border{"ramp", c, at})
 		}
-		if done := at.Add(c.Ramp); done < end {
-			add("after", c, done)
+		borders = append(borders, border{"after", c, at.Add(c.Ramp)})
+		if c.Until > 0 {
+			borders = append(borders, border{"without", c, clock.Time(c.Until)})
+		}
+	}
+	slices.SortStableFunc(borders, func(a, b border) int { return cmp.Compare(a.at, b.at) })
+	for _, b := range borders {
+		if b.at < end {
+			add(b.kind, b.c, b.at)
 		}
 	}
 	if len(phases) == 1 && phases[0].name == "before" {

@@ -122,11 +122,12 @@ func LogNormal(p, x, q, y float64) Dist {
 }
 
 // LogNormalMean returns the lognormal distribution with that mean whose quantile
-// at p is x; ok is false when there is none. Of two it is the narrower one.
+// at p is x; ok is false when there is none, or none that anybody means: beyond
+// the median a quantile is to exceed the mean. Of two it is the narrower one.
 func LogNormalMean(mean, p, x float64) (d Dist, ok bool) {
 	z := rng.Normal(p)
 	root := z*z - 2*math.Log(x/mean)
-	if !(root >= 0) || z <= 0 && x >= mean {
+	if !(root >= 0) || (z > 0) != (x > mean) {
 		return Dist{}, false
 	}
 	sigma := z - math.Sqrt(root)

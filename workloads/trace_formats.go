@@ -65,6 +65,21 @@ func Expected(spec Trace) string {
 	return "expected: " + f.expected
 }
 
+// SetDefaults fills in columns, unit and block of a trace of which only file and
+// format are known.
+func (t *Trace) SetDefaults() {
+	f := formatNamed(t.Format)
+	if f.columns {
+		t.Arrival, t.Prompt, t.Output = "arrival", "prompt", "output"
+	}
+	if f.unit {
+		t.Unit = DefaultUnit(t.Format)
+	}
+	if t.Format == "mooncake" {
+		t.Block = DefaultBlock
+	}
+}
+
 // DefaultUnit is the unit of a format's time stamps.
 func DefaultUnit(format string) clock.Duration {
 	if format == "mooncake" {

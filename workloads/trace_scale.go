@@ -76,8 +76,12 @@ type rescaler struct {
 	spent float64        // gaps so far, unscaled
 }
 
-// rescaleRows is the length of a block.
-const rescaleRows = 256
+// A run of rescaleRows is so long that its ends do not count, and a block hence
+// that many over the factor, at most longestBlock.
+const (
+	rescaleRows  = 512
+	longestBlock = 1 << 16
+)
 
 func (s *rescaler) next(read func() (Row, error)) (Row, error) {
 	for s.k >= s.send {
@@ -112,11 +116,12 @@ func (s *rescaler) fill(read func() (Row, error)) (bool, error) {
 		return false, nil
 	}
 	s.block = append(s.block[:0], s.ahead)
+	length := int(min(rescaleRows/min(s.factor, 1), longestBlock))
 	for {
 		if s.ahead, err = read(); err != nil {
 			return false, err
 		}
-		if !s.ahead.OK || len(s.block) == rescaleRows {
+		if !s.ahead.OK || len(s.block) == length {
 			break
 		}
 		s.block = append(s.block, s.ahead)

@@ -152,6 +152,9 @@ func (d *Doc) Note(path, value, origin, note string) {
 	d.entries = append(d.entries, Entry{Path: path, Value: value, Origin: origin, Note: note})
 }
 
+// File returns the path of the document, for paths that are relative to it.
+func (d *Doc) File() string { return d.file }
+
 // Failures returns the number of errors so far. When it has not changed over a
 // group of reads, all of them gave valid values.
 func (d *Doc) Failures() int { return len(d.errs) }
