@@ -29,3 +29,23 @@ func (l *loader) client(t *config.Table, c *workloads.Client) {
 	r.Limit = config.Read(sub, "limit", config.Span, config.Default(clock.Duration(0), "no limit"), config.Example[clock.Duration](`"30s"`), config.Between(0, clock.Day))
 	r.Jitter = config.Read(sub, "jitter", config.Float, config.Default(0.0, "none"), config.Note[float64]("share of the back-off that is drawn"), config.Example[float64]("1"), config.Between(0.0, 1))
 }
+
+// session reads conversations: requests whose prompts grow by what was said.
+func session(t *config.Table, otherwise bool) workloads.Session {
+	if !t.Has("session") {
+		t.Know("session")
+		return workloads.Session{}
+	}
+	if otherwise {
+		t.Errorf("session", "", "remove one of the two", "a session paces itself: it stands beside rate, not beside users, trace or max_in_flight")
+	}
+	if t.Has("prefix_hit") {
+		t.Errorf("session", "", "remove prefix_hit", "the turns of a session know themselves what a prefix cache can find")
+	}
+	sub := t.Sub("session", `session = { turns = { dist = "exponential", mean = 5 }, think = { dist = "exponential", mean = "30s" } }`)
+	s := workloads.Session{Turns: dist(sub, "turns", tokens, 1)}
+	s.Turns.Max = min(max(s.Turns.Max, 0), workloads.MaxTurns)
+	s.Think = think(sub)
+	s.MaxContext = int32(config.Read(sub, "max_context", config.WholeTokens, config.Default(0, "no limit but max_model_len"), config.Note[int]("a turn beyond it begins anew"), config.Example[int]("32000"), config.Between(0, 1<<30)))
+	return s
+}

@@ -40,6 +40,7 @@ func (l *loader) class(t *config.Table) workloads.Class {
 	case closed && c.Client.MaxInFlight > 0:
 		t.Errorf("max_in_flight", "", "remove one of the two", "users and max_in_flight exclude each other: each user has one request in flight")
 	}
+	c.Session = session(t, closed || trace || c.Client.MaxInFlight > 0)
 	if closed {
 		c.Client.Think = think(t)
 		forbid(t, "users", "each user sends when the last answer is complete and it has thought", "rate")

@@ -125,6 +125,8 @@ func (c *cluster) settle(now clock.Time, s *source, r workloads.Request, user, a
 		}
 		c.comebacks[k] = comeback{req: r, user: user, attempt: attempt + 1}
 		c.loop.At(now.Add(s.backoff(retry, r.Index, attempt)), timerRetry, int64(k))
+	case s.sessions != nil && !s.sessions.answered(user, &r, failed):
+		c.count(now, &r, failed)
 	case user >= 0:
 		c.count(now, &r, failed)
 		c.loop.At(now.Add(s.thinkTime(r.Index)), timerUser, int64(s.class)<<userBits|int64(user))

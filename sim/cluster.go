@@ -169,7 +169,9 @@ func (c *cluster) Arrive(now clock.Time) clock.Time {
 	if now >= 0 && !c.ended {
 		s.offered++
 	}
-	if limit := c.plan.exp.Traffic[s.class].Client.MaxInFlight; limit > 0 && s.inFlight >= limit {
+	if s.sessions != nil {
+		c.nextTurn(now, s, s.sessions.open(s.next.Index))
+	} else if limit := c.plan.exp.Traffic[s.class].Client.MaxInFlight; limit > 0 && s.inFlight >= limit {
 		s.backlog = append(s.backlog, s.next)
 	} else {
 		c.send(now, s, s.next, -1, 0)
@@ -230,11 +232,22 @@ func (c *cluster) userSends(now clock.Time, s *source, user int32) {
 	if now >= s.until {
 		return
 	}
+	if s.sessions != nil {
+		c.nextTurn(now, s, user)
+		return
+	}
 	i := s.sent
 	s.sent++
 	r := workloads.Request{Class: s.class}
 	s.shaper.Shape(i, now, &r)
 	c.send(now, s, r, user, 0)
+}
+
+// nextTurn sends the next request of a session.
+func (c *cluster) nextTurn(now clock.Time, s *source, k int32) {
+	var r workloads.Request
+	s.shapeTurn(k, now, &r)
+	c.send(now, s, r, k, 0)
 }
 
 // send puts a request on its way.

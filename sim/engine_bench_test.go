@@ -40,3 +40,20 @@ func BenchmarkReferenceDayPrefixCache(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkSessions is conversations on twenty replicas whose context grows over
+// five turns, found by content on whatever replica they come to: go test ./sim -run
+// xx -bench Sessions -benchtime 1x -cpu 1
+func BenchmarkSessions(b *testing.B) {
+	for b.Loop() {
+		e := chatting(b, 20, 2*clock.Hour)
+		e.Replications = 1
+		start := time.Now()
+		r, err := Run(context.Background(), e, Options{Workers: 1})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(r.Requests)/time.Since(start).Seconds(), "requests/s")
+		b.ReportMetric(100*r.Pools[0].PrefixHit.V, "%hit")
+	}
+}

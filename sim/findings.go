@@ -25,6 +25,7 @@ func (p *plan) findings(r *Result) []Finding {
 	for i := range r.Pools {
 		out = append(out, loadFinding(&r.Pools[i])...)
 		out = append(out, memoryFinding(&r.Pools[i])...)
+		out = append(out, linkFinding(&r.Pools[i])...)
 		out = append(out, p.clockFinding(&r.Pools[i], i)...)
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].Share > out[j].Share })
@@ -96,6 +97,18 @@ func memoryFinding(p *PoolResult) []Finding {
 	return []Finding{{
 		Title:    fmt.Sprintf("Pool %s runs out of KV blocks: %.3g preemptions per replication", p.Name, p.Preemptions.V),
 		Evidence: fmt.Sprintf("%s tokens computed again per replication; the fullest replica reached %s of %s blocks", thousands(int64(p.LostTokens.V)), percent0(p.KVPeak), thousands(int64(p.KVBlocks))),
+	}}
+}
+
+// linkFinding says that transfers of KV fill a pool's network.
+func linkFinding(p *PoolResult) []Finding {
+	if p.LinkUse.V < 0.7 {
+		return nil
+	}
+	return []Finding{{
+		Title:    fmt.Sprintf("The KV link of pool %s is %s in use: transfers wait for each other", p.Name, percent0(min(1, p.LinkUse.V))),
+		Evidence: "more bandwidth per replica, min_tokens (short prompts computed where they decode) or an FP8 KV cache would relieve it",
+		Share:    min(1, p.LinkUse.V) - 0.5,
 	}}
 }
 

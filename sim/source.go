@@ -25,6 +25,7 @@ type source struct {
 	thinking           bool
 	think              workloads.Lengths
 	thinks             rng.Source
+	sessions           *sessions // nil: every request stands alone
 	patient            bool
 	patience           workloads.Lengths
 	patiences, jitters rng.Source
@@ -42,6 +43,14 @@ func (p *plan) newSource(class int, seed uint64, from, until clock.Time) (*sourc
 	if err = s.clientDraws(c, seed); err != nil {
 		return nil, err
 	}
+	if c.Session.On() {
+		if s.sessions, err = newSessions(c, seed); err != nil {
+			return nil, err
+		}
+		if err = s.prepareThinking(c.Session.Think, c.Stream, seed); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case c.Trace != nil:
 		s.offset = from
@@ -49,13 +58,9 @@ func (p *plan) newSource(class int, seed uint64, from, until clock.Time) (*sourc
 			return nil, err
 		}
 	case c.Client.Users > 0:
-		think := c.Client.Think
-		if s.thinking = think.Kind != "" && !(think.Kind == "fixed" && think.Mean == 0); s.thinking {
-			if s.think, err = c.Client.Think.Compile(); err != nil {
-				return nil, err
-			}
+		if err = s.prepareThinking(c.Client.Think, c.Stream, seed); err != nil {
+			return nil, err
 		}
-		s.thinks = rng.New(seed, rng.Think, c.Stream)
 	default:
 		in := workloads.NewIntensity(c, p.exp.Changes, p.exp.Start)
 		s.arrivals = workloads.NewArrivals(c, in, seed, from, until)
@@ -78,12 +83,29 @@ func (s *source) advance() error {
 			s.next.Send = at
 		}
 	case s.arrivals != nil:
-		if at, i, ok := s.arrivals.Next(); ok {
+		at, i, ok := s.arrivals.Next()
+		if s.sessions != nil {
+			for ok && !s.sessions.starts(i) {
+				at, i, ok = s.arrivals.Next()
+			}
+			s.next.Index = i
+		} else if ok {
 			s.shaper.Shape(i, at, &s.next)
+		}
+		if ok {
 			s.next.Send = at
 		}
 	}
 	return nil
+}
+
+// prepareThinking prepares the draws of think time.
+func (s *source) prepareThinking(d workloads.Dist, stream string, seed uint64) (err error) {
+	s.thinks = rng.New(seed, rng.Think, stream)
+	if s.thinking = d.Kind != "" && !(d.Kind == "fixed" && d.Mean == 0); s.thinking {
+		s.think, err = d.Compile()
+	}
+	return err
 }
 
 // thinkTime draws how long a user waits after its request number i.

@@ -12,6 +12,7 @@ type Class struct {
 	// Correlation is Spearman's rank correlation of prompt and output, in (−1, 1).
 	Correlation float64 `json:",omitempty"`
 	Client      Client
+	Session     Session
 	Trace       *Trace // when set, arrivals and lengths come from a file instead
 
 	Priority int32  // smaller goes first, where the scheduler looks at it

@@ -29,6 +29,8 @@ const (
 	Acceptance
 	Patience
 	Jitter
+	SessionBegin
+	SessionTurns
 )
 
 // Source yields the draws of one (seed, purpose, stream).
