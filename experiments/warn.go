@@ -121,7 +121,7 @@ func (l *loader) warnPool(class int) {
 	if c.Trace != nil && c.Trace.Format == "mooncake" && e.Kind != vllm {
 		t.Warnf("trace", `only kind "vllm" has a prefix cache here`, "pool %q (%s) models no prefix cache: the trace's block ids save nothing", pool.Name, e.Kind)
 	}
-	if mean := c.Prompt.Mean; mean > 0 && mean <= float64(c.System.Tokens) {
+	if mean := c.Prompt.Mean; !c.Session.On() && mean > 0 && mean <= float64(c.System.Tokens) {
 		t.Warnf("system_prompt", "prompt is the whole length, the system prompt included", "prompts of class %q have %s tokens on average, and its system prompt %d",
 			c.Name, config.Tokens.Format(mean), c.System.Tokens)
 	}
