@@ -84,11 +84,11 @@ func describeClass(c workloads.Class) string {
 		return fmt.Sprintf("%s: replays %s", c.Name, c.Trace.File)
 	case c.Client.Users > 0:
 		return fmt.Sprintf("%s: %s in a closed loop, %s, prompts of %s, outputs of %s tokens%s", c.Name, count(c.Client.Users, "user"),
-			describeThink(c.Client.Think), describeDist(c.Prompt, config.Tokens), describeDist(c.Output, config.Tokens), describePrefix(c))
+			describeThink(c.Client.Think), describeDist(c.Prompt, config.Tokens), describeDist(c.Output, config.Tokens), describePrefix(c)+describeClient(c))
 	}
 	shape := describeShape(&c.Rate)
 	return fmt.Sprintf("%s: %s, %s, prompts of %s, outputs of %s tokens%s", c.Name, config.RateText(c.Rate.Mean),
-		shape, describeDist(c.Prompt, config.Tokens), describeDist(c.Output, config.Tokens), describePrefix(c))
+		shape, describeDist(c.Prompt, config.Tokens), describeDist(c.Output, config.Tokens), describePrefix(c)+describeClient(c))
 }
 
 // describeShape says how a rate varies.
@@ -127,6 +127,26 @@ func describeThink(d workloads.Dist) string {
 		return "no think time"
 	}
 	return "think time of " + describeDist(d, seconds)
+}
+
+// describeClient says how a class's requests belong together and when its clients
+// give up, if they do.
+func describeClient(c workloads.Class) string {
+	text := ""
+	if c.Session.On() {
+		text = fmt.Sprintf(", in sessions of %s turns with a %s", describeDist(c.Session.Turns, config.Tokens), describeThink(c.Session.Think))
+		text = strings.Replace(text, "with a no", "with no", 1)
+	}
+	if t := c.Client.Timeout; t > 0 {
+		text += ", given up after " + config.SpanText(t)
+	}
+	if c.Client.Patience.Kind != "" {
+		text += ", patience of " + describeDist(c.Client.Patience, seconds)
+	}
+	if n := c.Client.Retry.Times; n > 0 {
+		text += fmt.Sprintf(", up to %d retries", n)
+	}
+	return text
 }
 
 // describePrefix says what a class's prompts share, if anything.
