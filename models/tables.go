@@ -140,7 +140,7 @@ func newTable(r *rank, maxTokens int32, kappa float64) *table {
 	t := &table{
 		pairPs:   r.fullLayers * r.pairSeconds() / kappa * 1e12,
 		windowPs: r.windowedLayers * r.pairSeconds() / kappa * 1e12,
-		rows:     make([]row, 1, len(graphSizes)+2*int(maxTokens)/eagerStride+4),
+		rows:     make([]row, 1, len(graphSizes)+2*int(maxTokens)/eagerStride+6),
 	}
 	for _, n := range graphSizes {
 		if n > min(maxTokens, r.common.GraphMaxTokens) {
@@ -151,7 +151,7 @@ func newTable(r *rank, maxTokens int32, kappa float64) *table {
 	}
 	t.eager = int32(len(t.rows))
 	floorS := r.layers * r.common.EagerLayerUs * 1e-6
-	for n := t.graphMax; n < maxTokens; n += eagerStride {
+	for n := t.graphMax; n < maxTokens+eagerStride; n += eagerStride { // a little more than can be asked for
 		lo, hi := r.row(n+1, kappa, floorS), r.row(n+eagerStride, kappa, floorS)
 		t.rows = append(t.rows, lo, lo.beyond(hi))
 	}
