@@ -7,25 +7,28 @@ import (
 )
 
 // row is everything of a step that one token count decides, in picoseconds. A
-// decode-only step of n sequences needs the row of n alone: half a cache line.
+// decode-only step of n sequences needs the row of n alone: one cache line.
 type row struct {
 	gemmPs, commPs, smallPs int64 // all layers, for that many tokens
 	headPs                  int64 // LM head on that many sequences
+	expertPs                int64 // at peak bandwidth: weights of the experts touched
 }
 
 // table holds the rows at one clock bin: row 0 costs nothing, then one row per
-// CUDA-graph size, then one per eagerStride tokens above the largest graph.
-// Between those the costs are interpolated: they are smooth there, and a small
-// table stays in cache.
+// CUDA-graph size, then two per eagerStride tokens above the largest graph, that of
+// the first of these and one beyond the last. Between the two, costs are
+// interpolated: they jump only where another row of tiles begins, which is
+// between strides, and a small table stays in cache.
 type table struct {
-	pairPs   float64 // prefill attention per (query, key) pair, all layers
+	pairPs   float64 // prefill attention per (query, key) pair, layers without a short window
+	windowPs float64 // the same, windowed layers
 	rows     []row
 	graphMax int32 // largest graph size
-	eager    int32 // index of the first eager row, which is for graphMax tokens
+	eager    int32 // index of the first eager row, which is for graphMax + 1 tokens
 }
 
 const (
-	eagerShift  = 3
+	eagerShift  = 4
 	eagerStride = 1 << eagerShift
 )
 
@@ -62,17 +65,41 @@ func (t *table) at(n int32) row {
 	return t.eagerRow(n - t.graphMax)
 }
 
+// headPs returns the LM head on n sequences.
+func (t *table) headPs(n int32) int64 {
+	if n <= t.graphMax {
+		return t.rows[graphIndex[n]].headPs
+	}
+	i, share := t.cell(n - t.graphMax)
+	return between(t.rows[i].headPs, t.rows[i+1].headPs, share)
+}
+
+// beyond returns the row one token after hi, on the line through lo, which is for
+// eagerStride − 1 tokens less: so that a share of a cell is a shift.
+func (lo row) beyond(hi row) row {
+	next := func(lo, hi int64) int64 { return lo + (hi-lo)*eagerStride/(eagerStride-1) }
+	return row{next(lo.gemmPs, hi.gemmPs), next(lo.commPs, hi.commPs), next(lo.smallPs, hi.smallPs), next(lo.headPs, hi.headPs), hi.expertPs}
+}
+
+// cell returns the first of the two rows around above tokens more than graphMax,
+// and the way from it to the second, in 1/eagerStride.
+func (t *table) cell(above int32) (i int32, share int64) {
+	return t.eager + (above-1)>>eagerShift<<1, int64((above - 1) & (eagerStride - 1))
+}
+
+func between(lo, hi, share int64) int64 { return lo + (hi-lo)*share>>eagerShift }
+
 // eagerRow returns the row of above tokens more than graphMax.
 func (t *table) eagerRow(above int32) row {
-	i := t.eager + above>>eagerShift
+	i, share := t.cell(above)
 	lo, hi := &t.rows[i], &t.rows[i+1]
-	share := int64(above & (eagerStride - 1))
-	between := func(lo, hi int64) int64 { return lo + (hi-lo)*share>>eagerShift }
 	return row{
-		gemmPs:  between(lo.gemmPs, hi.gemmPs),
-		commPs:  between(lo.commPs, hi.commPs),
-		smallPs: between(lo.smallPs, hi.smallPs),
-		headPs:  between(lo.headPs, hi.headPs),
+		gemmPs:  between(lo.gemmPs, hi.gemmPs, share),
+		commPs:  between(lo.commPs, hi.commPs, share),
+		smallPs: between(lo.smallPs, hi.smallPs, share),
+		headPs:  between(lo.headPs, hi.headPs, share),
+
+		expertPs: hi.expertPs, // hardly grows: nearly all experts are in use
 	}
 }
 
@@ -111,8 +138,9 @@ func (ts *tables) kappa(bin int) float64 {
 
 func newTable(r *rank, maxTokens int32, kappa float64) *table {
 	t := &table{
-		pairPs: r.layers * r.attention.pairS / kappa * 1e12,
-		rows:   make([]row, 1, len(graphSizes)+int(maxTokens)/eagerStride+3),
+		pairPs:   r.fullLayers * r.pairSeconds() / kappa * 1e12,
+		windowPs: r.windowedLayers * r.pairSeconds() / kappa * 1e12,
+		rows:     make([]row, 1, len(graphSizes)+2*int(maxTokens)/eagerStride+6),
 	}
 	for _, n := range graphSizes {
 		if n > min(maxTokens, r.common.GraphMaxTokens) {
@@ -123,8 +151,9 @@ func newTable(r *rank, maxTokens int32, kappa float64) *table {
 	}
 	t.eager = int32(len(t.rows))
 	floorS := r.layers * r.common.EagerLayerUs * 1e-6
-	for n := t.graphMax; n <= maxTokens+eagerStride; n += eagerStride {
-		t.rows = append(t.rows, r.row(n, kappa, floorS))
+	for n := t.graphMax; n < maxTokens+eagerStride; n += eagerStride { // a little more than can be asked for
+		lo, hi := r.row(n+1, kappa, floorS), r.row(n+eagerStride, kappa, floorS)
+		t.rows = append(t.rows, lo, lo.beyond(hi))
 	}
 	return t
 }
@@ -133,13 +162,15 @@ func newTable(r *rank, maxTokens int32, kappa float64) *table {
 // floorS; what the kernels leave of it counts as small.
 func (r *rank) row(n int32, kappa, floorS float64) row {
 	m := float64(n)
-	gemmS, commS, smallS := r.linearSeconds(m, kappa), r.commSeconds(m), r.smallSeconds(m)
+	gemmS, commS, smallS := r.linearSeconds(m, kappa, floorS > 0), r.commSeconds(m), r.smallSeconds(m)
 	smallS += max(0, floorS-gemmS-commS-smallS)
 	return row{
 		gemmPs:  picoseconds(gemmS),
 		commPs:  picoseconds(commS),
 		smallPs: picoseconds(smallS),
 		headPs:  picoseconds(r.headSeconds(m, kappa)),
+
+		expertPs: picoseconds(r.expertSeconds(m)),
 	}
 }
 
@@ -156,7 +187,7 @@ var shared struct {
 // The key leaves out what the tables do not depend on.
 func sharedTables(d Deployment, r rank) *tables {
 	d.LLM.Name, d.LLM.Source, d.LLM.MaxModelLen = "", "", 0
-	d.GPU.Name, d.GPU.Sources, d.GPU.Common.Sources = "", nil, nil
+	d.GPU.Name, d.GPU.Aliases, d.GPU.Sources, d.GPU.Common.Sources = "", nil, nil, nil
 	d.Host, d.MemoryUtilization, d.OverheadGiB = Host{}, 0, 0
 	key := fmt.Sprintf("%+v", d)
 
