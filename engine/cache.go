@@ -273,3 +273,24 @@ func (v *VLLM) chainOf(r *workloads.Request, serial int64) workloads.Chain {
 	}
 	return workloads.Private(uint64(serial))
 }
+
+// Cached returns how many leading tokens of a request the prefix cache holds now.
+func (v *VLLM) Cached(r *workloads.Request) int32 {
+	if !v.cfg.PrefixCache || !r.Chain.Known() || r.Chain.UnitTokens()%v.cfg.BlockSize != 0 {
+		return 0
+	}
+	per, most := r.Chain.UnitTokens()>>v.shift, (r.Prompt-1)>>v.shift
+	found := int32(0)
+	for u := int32(0); found < most; u++ {
+		k, ok := v.cache.index.get(r.Chain.Unit(u))
+		if !ok {
+			break
+		}
+		use := min(v.cache.extents[k].blocks, most-found)
+		found += use
+		if use < per {
+			break
+		}
+	}
+	return found << v.shift
+}

@@ -49,10 +49,14 @@ func (c *cluster) lapsed(now clock.Time, arg int64, first bool) {
 	}
 	c.inFlight--
 	s, r, user, attempt := c.sources[f.req.Class], f.req, f.user, f.attempt
-	if gone {
+	c.discharge(f)
+	switch {
+	case gone && f.replica < 0: // it waited at a gate
+		c.drop(id)
+	case gone:
 		c.leave(f)
 		c.drop(id)
-	} else {
+	default:
 		f.dead = true
 	}
 	c.settle(now, s, r, user, attempt, true)
@@ -62,6 +66,10 @@ func (c *cluster) lapsed(now clock.Time, arg int64, first bool) {
 // withdraw takes a request back from wherever it is; it returns the output tokens
 // that the client had by now. If it is not gone an event will end it.
 func (c *cluster) withdraw(now clock.Time, f *flight, id int32) (sent int32, gone bool) {
+	if f.gate > 0 {
+		c.pools[f.gate-1].gate.remove(id)
+		return 0, true
+	}
 	if f.replica < 0 {
 		return 0, false // still in the network
 	}

@@ -8,7 +8,6 @@ import (
 	"slosim/engine"
 	"slosim/sim/clock"
 	"slosim/sim/kernel"
-	"slosim/sim/rng"
 	"slosim/workloads"
 )
 
@@ -25,6 +24,9 @@ const (
 	timerTimeout                // the client of request Arg&mask, serial Arg>>userBits, waits no longer
 	timerPatience               // the same, if it has no first token yet
 	timerRetry                  // comeback Arg is sent
+	timerStarted                // replica Arg&mask serves, if its stage has serial Arg>>userBits still
+	timerGate                   // request Arg&mask, serial Arg>>userBits, has waited too long at a gate
+	timerPoll                   // the gateway polls the replicas of pool Arg
 )
 
 // userBits is the width of a user's number in a timer's argument.
@@ -32,20 +34,25 @@ const userBits = 32
 
 // flight is a request between its client and its last token.
 type flight struct {
-	first   clock.Time // first token; clock.Never before
-	group   int32
-	phase   int32
-	window  int32  // −1: not counted
-	replica int32  // of the cluster
-	user    int32  // closed loop; −1 otherwise
-	next    int32  // free list
-	handle  int32  // its replica's name for it
-	attempt int32  // 0 = the first
-	serial  uint32 // of the slot's uses
-	live    bool
-	dead    bool // its client has gone; an event will end it
-	split   bool // its prompt is, or was, computed in a prefill pool
-	req     workloads.Request
+	first    clock.Time // first token; clock.Never before
+	group    int32
+	phase    int32
+	window   int32          // −1: not counted
+	replica  int32          // of the cluster
+	user     int32          // closed loop; −1 otherwise
+	next     int32          // free list
+	handle   int32          // its replica's name for it
+	attempt  int32          // 0 = the first
+	serial   uint32         // of the slot's uses
+	gate     int32          // 1 + pool at whose gate it waits; 0 = none
+	held     clock.Duration // at a gate, so far
+	since    clock.Time     // at the gate
+	live     bool
+	admitted bool // counts against its class's limit
+	backlog  bool // its prompt counts in its replica's View.Backlog
+	dead     bool // its client has gone; an event will end it
+	split    bool // its prompt is, or was, computed in a prefill pool
+	req      workloads.Request
 }
 
 // promptHalf is the prefill side of a disaggregated request.
@@ -64,9 +71,15 @@ type cluster struct {
 	plan      *plan
 	loop      *kernel.Loop
 	replicas  []engine.Replica
-	pools     []pool
+	pools     []fleet
+	seed      uint64
+	limits    []limiter // per class
+	force     []inForce // per class: what the degradation policy does
+	actions   []Action
+	rolling   []int32 // replicas that a rollout has in hand
+	oldSteps  int64   // of engines that were replaced
 	sources   []*source
-	turn      int // source whose arrival is announced
+	speaker   int // source whose arrival is announced
 	flights   []flight
 	halves    []promptHalf // of flights, where any pool only prefills
 	comebacks []comeback
@@ -87,25 +100,25 @@ type cluster struct {
 	err       error
 }
 
-// pool is a pool's part of the cluster: its replicas are first, first+1, …
-type pool struct {
-	first  int32
-	router Router
-	views  []View
-}
-
 // newCluster builds one replication with everything at rest.
 func newCluster(p *plan, seed uint64, covered *atomic.Int64) (*cluster, error) {
 	start := clock.Time(-p.exp.Warmup)
 	c := &cluster{plan: p, free: -1, spare: -1, rec: newRecorder(p), covered: covered}
-	for k := range p.exp.Pools {
-		spec := &p.exp.Pools[k]
-		meter := &gapMeter{plan: p, phases: make([]gaps, len(p.phases))}
-		c.gaps = append(c.gaps, meter)
-		c.pools = append(c.pools, pool{first: int32(len(c.replicas)), router: newRouter(spec.Router), views: make([]View, spec.Replicas)})
-		for range spec.Replicas {
-			c.replicas = append(c.replicas, p.replica(k, rng.Derive(seed, len(c.replicas)), meter))
+	c.seed = seed
+	for k := range p.exp.Traffic {
+		l := Limit{}
+		if p.exp.Limits != nil {
+			l = p.exp.Limits[k]
 		}
+		c.limits = append(c.limits, limiter{spec: l, requests: newBucket(l.Requests, l.Burst), tokens: newBucket(l.Tokens, l.Burst)})
+		c.force = append(c.force, inForce{to: -1})
+	}
+	for k := range p.exp.Pools {
+		c.newFleet(k, seed)
+	}
+	for k := range c.pools {
+		f := &c.pools[k]
+		f.replicas = c.replicas[f.first : int(f.first)+len(f.views)]
 	}
 	c.loop = kernel.NewLoop(len(c.replicas), start)
 	end := clock.Time(p.exp.Duration)
@@ -136,6 +149,7 @@ func (c *cluster) run(ctx context.Context) error {
 		}
 	}()
 	c.loop.Go("monitor", c.mon.watch)
+	c.faults()
 	for k, s := range c.sources {
 		if err := s.advance(); err != nil {
 			return err
@@ -154,18 +168,18 @@ func (c *cluster) run(ctx context.Context) error {
 
 // announce picks the source with the earliest arrival and returns its time.
 func (c *cluster) announce() clock.Time {
-	c.turn = 0
+	c.speaker = 0
 	for k := range c.sources {
-		if c.sources[k].next.Send < c.sources[c.turn].next.Send {
-			c.turn = k
+		if c.sources[k].next.Send < c.sources[c.speaker].next.Send {
+			c.speaker = k
 		}
 	}
-	return c.sources[c.turn].next.Send
+	return c.sources[c.speaker].next.Send
 }
 
 // Arrive implements kernel.World.
 func (c *cluster) Arrive(now clock.Time) clock.Time {
-	s := c.sources[c.turn]
+	s := c.sources[c.speaker]
 	if now >= 0 && !c.ended {
 		s.offered++
 	}
@@ -177,12 +191,12 @@ func (c *cluster) Arrive(now clock.Time) clock.Time {
 		c.send(now, s, s.next, -1, 0)
 	}
 	if err := s.advance(); err != nil {
-		c.fail(err)
+		c.stopFor(err)
 	}
 	return c.announce()
 }
 
-func (c *cluster) fail(err error) {
+func (c *cluster) stopFor(err error) {
 	if c.err == nil {
 		c.err = err
 	}
@@ -206,6 +220,12 @@ func (c *cluster) Timer(now clock.Time, kind int32, arg int64) {
 		c.lapsed(now, arg, false)
 	case timerPatience:
 		c.lapsed(now, arg, true)
+	case timerStarted:
+		c.started(now, arg)
+	case timerGate:
+		c.gateTimeout(now, arg)
+	case timerPoll:
+		c.poll(now, &c.pools[arg])
 	case timerRetry:
 		c.retries(now, int32(arg))
 	case timerDayBefore:
@@ -284,38 +304,6 @@ func (c *cluster) send(now clock.Time, s *source, r workloads.Request, user, att
 	c.deliver(now, id)
 }
 
-// deliver hands a request that reached the gateway to a replica.
-func (c *cluster) deliver(now clock.Time, id int32) {
-	f := &c.flights[id]
-	if f.dead {
-		c.drop(id)
-		return
-	}
-	at := c.plan.poolOf[f.req.Class]
-	p := &c.pools[at]
-	if room := c.plan.exp.Pools[at].Engine.MaxModelLen - f.req.Prompt; room > 0 {
-		f.req.Output = min(f.req.Output, room)
-	}
-	f.req.Handover = workloads.Whole
-	if feeder := c.plan.prefillOf[f.req.Class]; feeder >= 0 && f.req.Prompt >= c.plan.exp.Pools[at].Link.MinTokens {
-		p = &c.pools[feeder]
-		f.req.Handover = workloads.PrefillHalf
-		f.split = true
-		c.growHalves()
-		c.halves[id] = promptHalf{}
-	}
-	c.submit(now, f, p)
-}
-
-// submit sends a request to the replica of a pool that its router picks.
-func (c *cluster) submit(now clock.Time, f *flight, p *pool) {
-	k := p.router.Pick(now, &f.req, p.views)
-	p.views[k].Outstanding++
-	f.replica = p.first + int32(k)
-	f.handle = c.replicas[f.replica].Submit(now, f.req)
-	c.rouse(f.replica)
-}
-
 // rouse tells the kernel when a replica wants to be called after it was touched
 // from outside.
 func (c *cluster) rouse(i int32) {
@@ -340,6 +328,7 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 				c.halves[e.ID].stamp(e)
 			}
 			f.first = e.At
+			c.answering(f)
 			if f.window >= 0 {
 				c.rec.firstToken(f, e)
 			}
@@ -372,17 +361,12 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 	return clock.Never
 }
 
-// leave takes a request off the books of its replica.
-func (c *cluster) leave(f *flight) {
-	p := &c.pools[c.mon.poolOf[f.replica]]
-	p.views[f.replica-p.first].Outstanding--
-}
-
 // ends takes a finished or rejected request off its replica. The client learns
 // of it when the last token is visible.
 func (c *cluster) ends(now clock.Time, e *engine.Event) {
 	f := &c.flights[e.ID]
 	c.leave(f)
+	c.discharge(f)
 	c.inFlight--
 	if f.window >= 0 {
 		c.open--

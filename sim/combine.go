@@ -165,7 +165,7 @@ func (p *plan) pool(reps []*rep, k, phases int, end clock.Time) PoolResult {
 		Preemptions: stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.preemptions) }), n),
 		LostTokens:  stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.lost) }), n),
 		Busy:        stats.Of(over(list, func(r poolRep) float64 { return r.total.busy.Seconds() / r.total.span.Seconds() }), n),
-		GPUHours:    float64(spec.GPUs()) * hours,
+		GPUHours:    spec.gpusPerReplica() * stats.Of(over(list, func(r poolRep) float64 { return r.paid.Seconds() / 3600 }), n).V,
 	}
 	out.PrefixHit = stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.hit) / float64(r.total.prompted) }), n)
 	out.PrefixLoaded = stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.loaded) / float64(r.total.prompted) }), n)
@@ -174,7 +174,9 @@ func (p *plan) pool(reps []*rep, k, phases int, end clock.Time) PoolResult {
 		out.ITL = append(out.ITL, combineGaps(list, i, p.phases[i].name))
 	}
 	out.USD = out.GPUHours * spec.GPUHourUSD
-	out.USDPerMonth = float64(spec.GPUs()) * 30 * 24 * spec.GPUHourUSD
+	out.Serving = stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.ups) / float64(r.total.looks) }), n)
+	out.Paid = stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.bound) / float64(r.total.looks) }), n)
+	out.USDPerMonth = out.USD / hours * 30 * 24
 	bin := 0
 	if spec.Thermal.Enabled {
 		out.ClockMHz = mean(func(w *poolWindow) float64 { return w.clock })

@@ -27,6 +27,11 @@ type Experiment struct {
 	Traffic []workloads.Class
 	Changes []workloads.Change // in order of At
 	SLOs    []slo.Objective
+	Limits  []Limit // per class; nil = none
+
+	Faults   []Fault
+	Rollouts []Rollout
+	Rules    []Rule
 
 	// Assumptions lists, in plain words, every value of this experiment that has
 	// no citable source; the report prints them.
@@ -38,7 +43,8 @@ type Pool struct {
 	Name       string
 	Classes    []string // traffic classes it serves; empty = all
 	Replicas   int
-	Router     string // "round-robin" or "least-outstanding"
+	Router     string         // one of Routers
+	Stale      clock.Duration // between polls of what the router cannot count itself
 	GPUHourUSD float64
 
 	// Role splits prefill from decode: "" does both, "prefill" computes prompts for
@@ -49,6 +55,20 @@ type Pool struct {
 	Deployment models.Deployment // model on its GPUs: memory and step time
 	Engine     EngineSpec
 	Thermal    ThermalSpec
+
+	// MinPrompt and MaxPrompt bound the prompts that it takes of its classes, [Min,
+	// Max); 0 = no bound. Uncached measures what a shared beginning does not cover.
+	MinPrompt, MaxPrompt int32
+	Uncached             bool
+	// Overflow sends to another pool what finds more than this many requests per
+	// serving replica, or none that serves.
+	OverflowTo string
+	OverflowAt float64
+
+	Gate      Gate
+	Autoscale *Autoscale
+	Wear      Wear
+	Zones     int
 }
 
 // Link is one replica's network for KV transfers: full duplex, shared max–min
@@ -111,5 +131,8 @@ type ThermalSpec struct {
 	AmbientC float64 // inlet air
 }
 
-// GPUs returns how many GPUs the pool holds.
+// gpusPerReplica returns the GPUs of one replica.
+func (p *Pool) gpusPerReplica() float64 { return float64(p.Deployment.GPUs()) }
+
+// GPUs returns how many GPUs the pool holds at the start.
 func (p Pool) GPUs() int { return p.Replicas * p.Deployment.GPUs() }

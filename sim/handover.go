@@ -74,9 +74,15 @@ func (c *cluster) handOver(now clock.Time, id int32) {
 		c.drop(id)
 		return
 	}
+	p := &c.pools[c.plan.poolOf[f.req.Class]]
+	if len(p.ups) == 0 { // nobody is there to take it
+		c.letGo(now, f, id)
+		c.fail(now, f, id)
+		return
+	}
 	c.halves[id].stage = atDecode
 	f.req.Handover = workloads.DecodeHalf
-	c.submit(now, f, &c.pools[c.plan.poolOf[f.req.Class]])
+	c.submit(now, f, p)
 }
 
 // reserved starts the transfer once the decode side has the blocks.

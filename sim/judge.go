@@ -160,7 +160,7 @@ func (s *SLO) blame(p *plan, list []sloRep) {
 			if n == 0 {
 				continue
 			}
-			b := Blame{Cohort: p.groups[g].name, Count: n, Stage: [...]string{rejectedStage: "rejected", unansweredStage: "never answered", timedOutStage: "given up"}[max(stage, rejectedStage)]}
+			b := Blame{Cohort: p.groups[g].name, Count: n, Stage: [...]string{rejectedStage: "rejected", unansweredStage: "never answered", timedOutStage: "given up", failedStage: "failed"}[max(stage, rejectedStage)]}
 			if stage < stages {
 				b.Stage = StageNames[stage]
 			}
@@ -215,6 +215,7 @@ var stagePhrases = map[string]string{
 	"rejected":       "were rejected",
 	"never answered": "were still waiting when the run ended",
 	"given up":       "were given up by their clients",
+	"failed":         "were lost with a replica that broke down",
 }
 
 // stageText is blameText for a class without cohorts.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math"
+	"slices"
 
 	"slosim/sim/clock"
 )
@@ -120,6 +121,14 @@ func (l *links) share() {
 			}
 		}
 	}
+}
+
+// cancel ends a transfer that nobody waits for any more.
+func (l *links) cancel(now clock.Time, id int32) {
+	l.pass(now)
+	l.flows = slices.DeleteFunc(l.flows, func(f flow) bool { return f.id == id })
+	l.share()
+	l.forecast(now)
 }
 
 // use returns the share of a pool's link capacity that transfers took in the

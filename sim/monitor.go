@@ -22,6 +22,7 @@ type poolMonitor struct {
 	thermal bool
 	states  []models.HeatState // per replica
 	spent   []engine.Spent     // at the last look
+	factor  []int              // of each replica: which slowness a fault has set
 	windows []poolWindow
 	total   poolWindow // of the counted span
 	peakKV  float64
@@ -40,6 +41,7 @@ type poolWindow struct {
 	steps                int64
 	preemptions, lost    int64
 	prompted, hit        int64 // prompt tokens of admitted requests; of them found in the prefix cache
+	looks, ups, bound    int   // of the second: how many replicas served, how many were paid for
 	loaded               int64 // of hit: loaded from host memory
 }
 
@@ -47,10 +49,10 @@ func newMonitor(c *cluster) *monitor {
 	m := &monitor{c: c}
 	for k := range c.pools {
 		spec := &c.plan.exp.Pools[k]
-		pm := poolMonitor{thermal: spec.Thermal.Enabled, windows: make([]poolWindow, c.plan.windows), spent: make([]engine.Spent, spec.Replicas)}
+		pm := poolMonitor{thermal: spec.Thermal.Enabled, windows: make([]poolWindow, c.plan.windows), spent: make([]engine.Spent, spec.replicaLimit()), factor: make([]int, spec.replicaLimit())}
 		if pm.thermal {
 			pm.heat = models.NewHeat(spec.Deployment, spec.Thermal.AmbientC)
-			for range spec.Replicas {
+			for range spec.replicaLimit() {
 				pm.states = append(pm.states, pm.heat.Start())
 			}
 		}
@@ -58,7 +60,7 @@ func newMonitor(c *cluster) *monitor {
 			pm.spent[i].Until = clock.Time(-c.plan.exp.Warmup)
 		}
 		m.pools = append(m.pools, pm)
-		for range spec.Replicas {
+		for range spec.replicaLimit() {
 			m.poolOf = append(m.poolOf, int32(k))
 		}
 	}
@@ -88,7 +90,15 @@ func (m *monitor) look(now clock.Time, k int) {
 	if now > 0 && now <= clock.Time(m.c.plan.exp.Duration) {
 		w = &pm.windows[int((now-1)/clock.Time(m.c.plan.width))]
 	}
+	if w != nil {
+		w.looks++
+		w.ups += len(p.ups)
+		w.bound += p.bound
+	}
 	for i := range p.views {
+		if s := p.stage[i]; s != serving && s != draining {
+			continue
+		}
 		replica := m.c.replicas[p.first+int32(i)]
 		spent := replica.Spent(now)
 		work := spent.Cost.Sub(pm.spent[i].Cost)
@@ -100,7 +110,7 @@ func (m *monitor) look(now clock.Time, k int) {
 				pm.heat.Tick(s, work, d)
 			}
 			if s.Bin != bin {
-				replica.SetClock(now, s.Bin)
+				replica.SetClock(now, m.bin(k, i))
 				m.c.rouse(p.first + int32(i))
 			}
 		}
@@ -166,6 +176,24 @@ func (w *poolWindow) merge(o *poolWindow) {
 	w.prompted += o.prompted
 	w.hit += o.hit
 	w.loaded += o.loaded
+	w.looks += o.looks
+	w.ups += o.ups
+	w.bound += o.bound
+}
+
+// bin is what SetClock gets: the clock and the slowness of a replica.
+func (m *monitor) bin(pool, i int) int {
+	pm := &m.pools[pool]
+	b := 0
+	if pm.thermal {
+		b = pm.states[i].Bin
+	}
+	return b | pm.factor[i]<<slowShift
+}
+
+// renewed notes that a replica has a fresh engine.
+func (m *monitor) renewed(now clock.Time, pool, i int) {
+	m.pools[pool].spent[i] = engine.Spent{Until: now}
 }
 
 // preempted notes a preemption on a replica.

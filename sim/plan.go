@@ -40,8 +40,10 @@ type plan struct {
 	width     clock.Duration
 	windows   int
 	coolDown  clock.Duration
-	poolOf    []int32 // class → pool
-	prefillOf []int32 // class → pool that computes its prompts, or −1
+	poolOf    []int32   // class → its first pool
+	poolsOf   [][]int32 // class → the pools that serve it, by prompt range
+	overflow  []int32   // pool → where it overflows to, or −1
+	prefillOf []int32   // class → pool that computes its prompts, or −1
 	models    []models.StepModel
 	replica   func(pool int, seed uint64, g engine.Gaps) engine.Replica // makes an idle replica
 	goals     []goals                                                   // per group
@@ -158,11 +160,20 @@ func phasesOf(e Experiment) []phaseSpan {
 
 func (p *plan) addPools() error {
 	for i := range p.exp.Pools {
+		to := slices.IndexFunc(p.exp.Pools, func(o Pool) bool { return o.Name == p.exp.Pools[i].OverflowTo })
+		if p.exp.Pools[i].OverflowTo == "" {
+			to = -1
+		}
+		p.overflow = append(p.overflow, int32(to))
 		m, err := models.NewStepper(p.exp.Pools[i].Deployment)
 		if err != nil {
 			return fmt.Errorf("pool %q: %w", p.exp.Pools[i].Name, err)
 		}
-		p.models = append(p.models, m)
+		var step models.StepModel = m
+		if factors := p.slowness(i); len(factors) > 1 {
+			step = slowed{m, factors}
+		}
+		p.models = append(p.models, step)
 	}
 	for _, c := range p.exp.Traffic {
 		serves := func(prefill bool) int {
@@ -175,6 +186,13 @@ func (p *plan) addPools() error {
 			return fmt.Errorf("no pool serves class %q", c.Name)
 		}
 		p.poolOf = append(p.poolOf, int32(k))
+		var list []int32
+		for i, pool := range p.exp.Pools {
+			if pool.Role == "" && (len(pool.Classes) == 0 || slices.Contains(pool.Classes, c.Name)) && (pool.MinPrompt > 0 || pool.MaxPrompt > 0) {
+				list = append(list, int32(i))
+			}
+		}
+		p.poolsOf = append(p.poolsOf, list)
 		feeder := -1
 		if p.exp.Pools[k].Role == "decode" {
 			if feeder = serves(true); feeder < 0 {

@@ -18,7 +18,8 @@ const (
 	rejectedStage   = stages     // of a bad event without an answer: turned away
 	unansweredStage = stages + 1 // the same: still waiting when the run ended
 	timedOutStage   = stages + 2 // the same: its client has gone
-	blameStages     = stages + 3
+	failedStage     = stages + 3 // the same: its replica broke down
+	blameStages     = stages + 4
 )
 
 // windowPrecision is the histograms' precision over time: quantiles within 0.8 %.
@@ -28,16 +29,17 @@ const windowPrecision = 6
 // window, and by objective. It sees events, never engines.
 type recorder struct {
 	plan    *plan
-	cells   [][]cell   // [group][phase]
-	windows [][]window // [group][window]
-	ledgers []ledger   // per objective
+	cells   [][]cell      // [group][phase]
+	windows [][]window    // [group][window]
+	ledgers []ledger      // per objective
+	recent  []*recentTTFT // per class: kept for autoscalers that look at it; nil otherwise
 }
 
 // cell is a group within a phase.
 type cell struct {
 	n                int64
 	ok, refused      int64
-	timeouts         int64
+	timeouts, failed int64
 	again            int64 // of n: further attempts
 	lost             int64 // requests whose last attempt has failed
 	late, young      int64
@@ -122,8 +124,8 @@ func (r *recorder) arrival(f *flight) {
 // to it exactly.
 func stagesOf(f *flight, e *engine.Event, first clock.Time) [stages]clock.Duration {
 	return [stages]clock.Duration{
-		stageNetwork: e.Ready.Sub(f.req.Send),
-		stageQueue:   e.Started.Sub(e.Ready),
+		stageNetwork: e.Ready.Sub(f.req.Send) - f.held,
+		stageQueue:   e.Started.Sub(e.Ready) + f.held,
 		stagePrefill: e.Prefilled.Sub(e.Started),
 		stagePublish: first.Sub(e.Prefilled),
 	}
@@ -152,6 +154,9 @@ func (r *recorder) firstToken(f *flight, e *engine.Event) {
 	c.byLength[band].Add(int64(ttft))
 	c.answered++
 	w.answered++
+	if k := r.plan.groups[f.group].class; r.recent != nil && r.recent[k] != nil {
+		r.recent[k].add(e.At, ttft)
+	}
 	for k, d := range parts {
 		c.stage[k] += float64(d)
 		w.stage[k] += float64(d)
@@ -230,6 +235,28 @@ func (r *recorder) rejected(f *flight, e *engine.Event) {
 			}
 		}
 	}
+}
+
+// failed closes a request whose replica broke down.
+func (r *recorder) failed(f *flight, now clock.Time) {
+	c, w := &r.cells[f.group][f.phase], &r.windows[f.group][f.window]
+	c.failed++
+	goals := &r.plan.goals[f.group]
+	bad := func(list []int32) {
+		for _, k := range list {
+			if !r.plan.skips[k]["failed"] {
+				r.decide(k, f, now, false, failedStage)
+			}
+		}
+	}
+	if f.first == clock.Never {
+		c.ttft.AddInf()
+		w.bad++
+		w.lost++
+		bad(goals.ttft)
+	}
+	bad(goals.e2e)
+	bad(goals.availability)
 }
 
 // timedOut closes a request whose client has gone at now, with so many tokens.

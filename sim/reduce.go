@@ -10,13 +10,14 @@ import (
 
 // rep is what one replication leaves behind: every statistic, no samples.
 type rep struct {
-	phases [][][]viewRep // [phase][class][view]
-	series [][]seriesRep // [class][view]
-	slos   []sloRep
-	pools  []poolRep
-	sent   int64
-	steps  int64
-	grew   bool // the backlog grew by more than 1 % of the last day's arrivals
+	phases  [][][]viewRep // [phase][class][view]
+	series  [][]seriesRep // [class][view]
+	slos    []sloRep
+	pools   []poolRep
+	sent    int64
+	steps   int64
+	actions []Action
+	grew    bool // the backlog grew by more than 1 % of the last day's arrivals
 
 	offered, held []int64   // per class behind a client-side cap: arrivals of the span; of them never sent within it
 	idleFloor     []float64 // per objective: from the prompts that came, where lengths have no closed form; NaN else
@@ -94,8 +95,10 @@ func (c *cluster) reduce() *rep {
 	c.mon.sum()
 	for k := range c.mon.pools {
 		pm := &c.mon.pools[k]
-		r.pools = append(r.pools, poolRep{windows: pm.windows, total: pm.total, peakKV: pm.peakKV, thermal: pm.thermal, link: c.links.use(k), itl: c.gaps[k].reduce()})
+		r.pools = append(r.pools, poolRep{windows: pm.windows, total: pm.total, peakKV: pm.peakKV, thermal: pm.thermal, link: c.links.use(k), paid: c.paid(k, end), itl: c.gaps[k].reduce()})
 	}
+	r.actions = c.actions
+	r.steps = c.oldSteps
 	for _, replica := range c.replicas {
 		r.steps += replica.Spent(end).Steps
 	}
@@ -166,7 +169,7 @@ func (r *recorder) view(groups []int, phase int) viewRep {
 	}
 	v := viewRep{
 		n:        sum.n,
-		outcomes: Outcomes{OK: sum.ok, Rejected: sum.refused, TimedOut: sum.timeouts, Retries: sum.again, Lost: sum.lost, Late: sum.late, Young: sum.young},
+		outcomes: Outcomes{OK: sum.ok, Rejected: sum.refused, TimedOut: sum.timeouts, Failed: sum.failed, Retries: sum.again, Lost: sum.lost, Late: sum.late, Young: sum.young},
 		ttft:     summarise(&sum.ttft, sum.ttft.Quantiles),
 		answered: summarise(&sum.ttft, sum.ttft.FiniteQuantiles),
 		tpot:     summarise(&sum.tpot, sum.tpot.Quantiles),
@@ -197,6 +200,7 @@ func (c *cell) add(o *cell) {
 	c.ok += o.ok
 	c.refused += o.refused
 	c.timeouts += o.timeouts
+	c.failed += o.failed
 	c.again += o.again
 	c.lost += o.lost
 	c.late += o.late
@@ -340,8 +344,9 @@ type poolRep struct {
 	total   poolWindow
 	peakKV  float64
 	thermal bool
-	link    float64  // share of the link capacity in use
-	itl     []gapRep // per phase
+	link    float64        // share of the link capacity in use
+	itl     []gapRep       // per phase
+	paid    clock.Duration // replica time
 }
 
 // sloRep is an objective in one replication.

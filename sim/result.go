@@ -194,6 +194,8 @@ type PoolResult struct {
 	Busy           stats.Estimate // share of time that a step runs
 	PrefixHit      stats.Estimate // share of prompt tokens found in the prefix cache
 	PrefixLoaded   stats.Estimate // the part of it that came back from host memory
+	Serving        stats.Estimate // replicas that serve, mean over time
+	Paid           stats.Estimate // replicas that are paid for, likewise
 	LinkUse        stats.Estimate // share of the KV link that transfers took; 0 without one
 	ITL            []PhaseITL     // per phase
 	Load           []PhaseLoad    // per phase

@@ -155,7 +155,7 @@ func (p *prefix) variant(i int64) uint64 {
 // draw fills in priority, content and cached tokens of request i.
 func (p *prefix) draw(i int64, r *Request) {
 	r.Priority = p.priority
-	r.Cached, r.Chain = 0, Chain{}
+	r.Cached, r.Known, r.Chain = 0, p.system.Tokens, Chain{}
 	if p.system.Tokens > 0 {
 		r.Chain = Chain{Group: p.content + p.variant(i), GroupUnits: 1, Session: spread(p.content, uint64(i)), UnitSize: p.system.Tokens}
 	}

@@ -42,3 +42,14 @@ func spread(key, n uint64) uint64 {
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
+
+// Key stands for the conversation, or for the shared beginning where there is none.
+func (c *Chain) Key() uint64 {
+	switch {
+	case len(c.IDs) > 0:
+		return spread(c.IDs[0], 5)
+	case c.Session != 0:
+		return spread(c.Session, 5)
+	}
+	return spread(c.Group, 5)
+}

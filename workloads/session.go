@@ -51,7 +51,7 @@ func (s *Shaper) Turn(session int64, turn, context, restarts int32, t clock.Time
 		context = p.system.Tokens
 	}
 	r.Prompt = context + fresh
-	r.Priority, r.Cached = p.priority, 0
+	r.Priority, r.Cached, r.Known = p.priority, 0, context
 	r.Chain = Chain{Session: spread(p.content, uint64(session)<<8|uint64(restarts&255)), UnitSize: wholeSequence}
 	if p.system.Tokens > 0 {
 		r.Chain.Group, r.Chain.GroupUnits, r.Chain.UnitSize = p.content+p.variant(session), 1, p.system.Tokens

@@ -150,6 +150,7 @@ type Request struct {
 	Output   int32      // tokens, ≥ 1, the first token included
 	Priority int32      // smaller goes first, where the scheduler looks at it
 	Cached   int32      // leading prompt tokens that a prefix cache holds, where a hit model draws them
+	Known    int32      // leading prompt tokens that were sent before: a shared system prompt, a conversation
 	Handover Handover   // which half of a disaggregated request a replica gets
 	Chain    Chain      // content, for a prefix cache that looks for it
 	Send     clock.Time // when the client sends it

@@ -31,6 +31,7 @@ const (
 	Jitter
 	SessionBegin
 	SessionTurns
+	Wear
 )
 
 // Source yields the draws of one (seed, purpose, stream).

@@ -55,3 +55,12 @@ func (l *Ledger) prefix() (good, bad []int64) {
 	}
 	return good, bad
 }
+
+// Between returns the events of the minutes that [from, to] touches.
+func (l *Ledger) Between(from, to clock.Time) (good, bad int64) {
+	for m := max(0, int(from/clock.Time(clock.Minute))); m <= min(int(to/clock.Time(clock.Minute)), len(l.Good)-1); m++ {
+		good += l.Good[m]
+		bad += l.Bad[m]
+	}
+	return good, bad
+}

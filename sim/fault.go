@@ -1,0 +1,203 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"slosim/sim/clock"
+	"slosim/sim/kernel"
+	"slosim/sim/rng"
+)
+
+// Fault takes replicas of a pool away, or slows them, at a time.
+type Fault struct {
+	Pool     string
+	At       clock.Duration
+	For      clock.Duration // 0 = to the end
+	Replicas int            // how many, from the first on; 0 with Zone
+	Zone     int            // 1-based: all replicas of this zone; 0 = none
+	Slow     float64        // > 1: their steps take so many times as long; 0 = they are gone
+}
+
+// Wear is how a pool's replicas break and are mended, by chance.
+type Wear struct {
+	MTBF clock.Duration // mean time up between faults, of one replica; exponential
+	MTTR clock.Duration // mean time to repair; exponential
+}
+
+// Rollout restarts all replicas of a pool, a few at a time: an upgrade.
+type Rollout struct {
+	Pool  string
+	At    clock.Duration
+	Batch int            // replicas down at once
+	Drain clock.Duration // most time to finish what they have; then it fails
+	Down  clock.Duration // until a restarted replica serves
+}
+
+// faults starts the control processes of everything that breaks or is restarted.
+func (c *cluster) faults() {
+	for k := range c.pools {
+		f := &c.pools[k]
+		if f.spec.Autoscale != nil {
+			c.loop.Go("autoscaler of "+f.spec.Name, c.autoscale(k))
+		}
+		if f.spec.Wear.MTBF > 0 {
+			for i := range f.spec.Replicas {
+				c.loop.Go(fmt.Sprintf("wear of %s %d", f.spec.Name, i), c.wear(k, i))
+			}
+		}
+		if Polls(f.spec.Router) && f.spec.Stale > 0 {
+			c.poll(c.loop.Now(), f)
+		}
+	}
+	for i := range c.plan.exp.Faults {
+		c.loop.Go(fmt.Sprintf("fault %d", i), c.fault(i))
+	}
+	for i := range c.plan.exp.Rollouts {
+		c.loop.Go(fmt.Sprintf("rollout %d", i), c.rollout(i))
+	}
+	if len(c.plan.exp.Rules) > 0 {
+		c.loop.Go("degradation policy", c.degrade)
+	}
+}
+
+// until sleeps up to a time of the experiment.
+func until(p *kernel.Process, at clock.Duration) {
+	if d := clock.Time(at).Sub(p.Now()); d > 0 {
+		p.Sleep(d)
+	}
+}
+
+// wear breaks one replica again and again.
+func (c *cluster) wear(k, i int) func(p *kernel.Process) {
+	f := &c.pools[k]
+	draws := rng.New(c.seed, rng.Wear, f.spec.Name)
+	n := int64(i) << 32
+	exponential := func(mean clock.Duration) clock.Duration {
+		n++
+		return clock.Duration(-math.Log1p(-draws.Float64(n)) * float64(mean))
+	}
+	return func(p *kernel.Process) {
+		for {
+			p.Sleep(exponential(f.spec.Wear.MTBF))
+			if s := f.stage[i]; s == off || s == broken {
+				continue
+			}
+			c.breakDown(p.Now(), f, i)
+			c.note(p.Now(), fmt.Sprintf("pool %s: replica %d breaks down", f.spec.Name, i+1))
+			serial := f.serial[i]
+			p.Sleep(exponential(f.spec.Wear.MTTR))
+			if f.serial[i] == serial {
+				c.turn(p.Now(), f, i, serving)
+				c.note(p.Now(), fmt.Sprintf("pool %s: replica %d serves again", f.spec.Name, i+1))
+			}
+		}
+	}
+}
+
+// hit returns the replicas that a fault is about.
+func (x *Fault) hit(spec *Pool) []int {
+	var out []int
+	for i := range spec.Replicas {
+		if x.Zone > 0 && i%max(1, spec.Zones) == x.Zone-1 || x.Zone == 0 && i < x.Replicas {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// fault is one scheduled fault.
+func (c *cluster) fault(n int) func(p *kernel.Process) {
+	x := &c.plan.exp.Faults[n]
+	k := slices.IndexFunc(c.plan.exp.Pools, func(p Pool) bool { return p.Name == x.Pool })
+	f := &c.pools[k]
+	hit := x.hit(f.spec)
+	return func(p *kernel.Process) {
+		until(p, x.At)
+		serials := map[int]uint32{}
+		for _, i := range hit {
+			if x.Slow > 0 {
+				c.slow(p.Now(), f, i, slices.Index(c.plan.slowness(k), x.Slow))
+			} else if f.stage[i] != off && f.stage[i] != broken {
+				c.breakDown(p.Now(), f, i)
+				serials[i] = f.serial[i]
+			}
+		}
+		verb := "go down"
+		if x.Slow > 0 {
+			verb = fmt.Sprintf("slow down %g times", x.Slow)
+		}
+		c.note(p.Now(), fmt.Sprintf("pool %s: %d of %d replicas %s", f.spec.Name, len(hit), f.spec.Replicas, verb))
+		if x.For == 0 {
+			return
+		}
+		p.Sleep(x.For)
+		for _, i := range hit {
+			if x.Slow > 0 {
+				c.slow(p.Now(), f, i, 0)
+			} else if s, ok := serials[i]; ok && f.serial[i] == s {
+				c.turn(p.Now(), f, i, serving)
+			}
+		}
+		c.note(p.Now(), fmt.Sprintf("pool %s: they are back", f.spec.Name))
+	}
+}
+
+// slowness returns the factors by which a pool's steps may be slowed; the first is 1.
+func (p *plan) slowness(pool int) []float64 {
+	out := []float64{1}
+	for _, x := range p.exp.Faults {
+		if x.Pool == p.exp.Pools[pool].Name && x.Slow > 0 && !slices.Contains(out, x.Slow) {
+			out = append(out, x.Slow)
+		}
+	}
+	return out
+}
+
+// slow makes a replica's steps take another factor from its next step on.
+func (c *cluster) slow(now clock.Time, f *fleet, i, factor int) {
+	c.mon.pools[f.index].factor[i] = factor
+	f.replicas[i].SetClock(now, c.mon.bin(f.index, i))
+	c.rouse(f.first + int32(i))
+}
+
+// drainPoll is how often a rollout looks whether a replica is empty.
+const drainPoll = clock.Second
+
+// rollout restarts a pool's replicas, a batch at a time.
+func (c *cluster) rollout(n int) func(p *kernel.Process) {
+	x := &c.plan.exp.Rollouts[n]
+	k := slices.IndexFunc(c.plan.exp.Pools, func(p Pool) bool { return p.Name == x.Pool })
+	f := &c.pools[k]
+	return func(p *kernel.Process) {
+		until(p, x.At)
+		c.note(p.Now(), fmt.Sprintf("pool %s: rollout begins, %d at a time", f.spec.Name, x.Batch))
+		for from := 0; from < len(f.stage); from += x.Batch {
+			var batch []int
+			for i := from; i < min(from+x.Batch, len(f.stage)); i++ {
+				if f.stage[i] == serving {
+					c.rolling = append(c.rolling, f.first+int32(i))
+					c.turn(p.Now(), f, i, draining)
+					batch = append(batch, i)
+				}
+			}
+			for end := p.Now().Add(x.Drain); p.Now() < end; p.Sleep(min(drainPoll, end.Sub(p.Now()))) {
+				if !slices.ContainsFunc(batch, func(i int) bool { return f.views[i].Outstanding > 0 }) {
+					break
+				}
+			}
+			for _, i := range batch {
+				if f.stage[i] == draining {
+					c.breakDown(p.Now(), f, i)
+					c.start(p.Now(), f, i, x.Down)
+				}
+			}
+			c.rolling = c.rolling[:0]
+			if len(batch) > 0 {
+				p.Sleep(x.Down)
+			}
+		}
+		c.note(p.Now(), fmt.Sprintf("pool %s: rollout ends", f.spec.Name))
+	}
+}

@@ -1,0 +1,318 @@
+package sim
+
+import (
+	"slices"
+
+	"slosim/engine"
+	"slosim/models"
+	"slosim/sim/clock"
+	"slosim/sim/rng"
+)
+
+// lifeStage says what a replica is about.
+type lifeStage uint8
+
+const (
+	off      lifeStage = iota // given back: costs nothing
+	starting                  // provisioned, loading; takes no requests yet
+	serving
+	draining // finishes what it has, takes nothing new
+	broken   // a fault took it, with all that it had
+)
+
+// fleet is the replicas of one pool.
+type fleet struct {
+	index    int
+	spec     *Pool
+	first    int32 // of the cluster's replicas
+	views    []View
+	replicas []engine.Replica
+	stage    []lifeStage
+	serial   []uint32 // of each stage: a timer of an older one is void
+	ups      []int32  // serving replicas, in order
+	router   Router
+	gate     gateway
+
+	paid  clock.Duration // replica time in the counted span that is paid for
+	since clock.Time     // up to which paid is accounted
+	bound int            // replicas that are not off
+	built []int32        // generations of each replica
+}
+
+// replicaLimit is how many replicas a pool may ever have.
+func (p *Pool) replicaLimit() int {
+	if p.Autoscale != nil {
+		return max(p.Replicas, p.Autoscale.Max)
+	}
+	return p.Replicas
+}
+
+func (c *cluster) newFleet(k int, seed uint64) {
+	spec := &c.plan.exp.Pools[k]
+	n := spec.replicaLimit()
+	meter := &gapMeter{plan: c.plan, phases: make([]gaps, len(c.plan.phases))}
+	c.gaps = append(c.gaps, meter)
+	f := fleet{
+		index: k, spec: spec, first: int32(len(c.replicas)), views: make([]View, n), stage: make([]lifeStage, n), serial: make([]uint32, n), built: make([]int32, n),
+		router: c.plan.newRouter(k, seed), since: clock.Time(-c.plan.exp.Warmup),
+	}
+	for i := range n {
+		c.replicas = append(c.replicas, c.plan.replica(k, rng.Derive(seed, len(c.replicas)), meter))
+		if i < spec.Replicas {
+			f.stage[i] = serving
+			f.views[i].Up = true
+			f.ups = append(f.ups, int32(i))
+			f.bound++
+		}
+		f.router.Changed(i, &f.views[i])
+	}
+	f.gate.init(c, &f)
+	c.pools = append(c.pools, f)
+}
+
+// up returns the serving replica at a share u of their list.
+func (f *fleet) up(u float64) int { return int(f.ups[int(u*float64(len(f.ups)))]) }
+
+// turn moves a replica to another stage of its life.
+func (c *cluster) turn(now clock.Time, f *fleet, i int, to lifeStage) {
+	f.pay(now, c.plan.exp.Duration)
+	if f.stage[i] == off {
+		f.bound++
+	}
+	if to == off {
+		f.bound--
+	}
+	f.stage[i] = to
+	f.serial[i]++
+	v := &f.views[i]
+	if up := to == serving; up != v.Up {
+		v.Up = up
+		f.router.Changed(i, v)
+		f.ups = f.ups[:0]
+		for k := range f.views {
+			if f.views[k].Up {
+				f.ups = append(f.ups, int32(k))
+			}
+		}
+	}
+	if to == serving {
+		f.gate.open(now)
+	}
+}
+
+// pay accounts the replicas' time up to now.
+func (f *fleet) pay(now clock.Time, span clock.Duration) {
+	if from, to := max(f.since, 0), min(now, clock.Time(span)); to > from {
+		f.paid += to.Sub(from) * clock.Duration(f.bound)
+	}
+	f.since = now
+}
+
+// start begins a replica's start-up, which takes so long; it then serves with an
+// empty cache.
+func (c *cluster) start(now clock.Time, f *fleet, i int, d clock.Duration) {
+	c.turn(now, f, i, starting)
+	c.loop.At(now.Add(d), timerStarted, int64(f.serial[i])<<userBits|int64(f.first)+int64(i))
+}
+
+// started ends a start-up, unless something else has happened since.
+func (c *cluster) started(now clock.Time, arg int64) {
+	f, i := c.fleetOf(int32(arg & (1<<userBits - 1)))
+	if f.serial[i] != uint32(arg>>userBits) || f.stage[i] != starting {
+		return
+	}
+	c.rebuild(now, f, i)
+	c.turn(now, f, i, serving)
+}
+
+func (c *cluster) fleetOf(replica int32) (*fleet, int) {
+	f := &c.pools[c.mon.poolOf[replica]]
+	return f, int(replica - f.first)
+}
+
+// rebuild puts a fresh engine in a replica's place.
+func (c *cluster) rebuild(now clock.Time, f *fleet, i int) {
+	g := f.first + int32(i)
+	c.oldSteps += c.replicas[g].Spent(now).Steps
+	f.built[i]++
+	c.replicas[g] = c.plan.replica(f.index, rng.Derive(rng.Derive(c.seed, int(g)), int(f.built[i])), c.gaps[f.index])
+	c.replicas[g].Advance(now, nil)
+	if bin := c.mon.bin(f.index, i); bin != 0 {
+		c.replicas[g].SetClock(now, bin)
+	}
+	c.loop.SetReplica(g, clock.Never)
+	c.mon.renewed(now, f.index, i)
+}
+
+// retire lets a replica finish and then gives it back.
+func (c *cluster) retire(now clock.Time, f *fleet, i int) {
+	c.turn(now, f, i, draining)
+	if f.views[i].Outstanding == 0 {
+		c.turn(now, f, i, off)
+	}
+}
+
+// breakDown takes a replica away with all requests that it has a part in; they fail.
+func (c *cluster) breakDown(now clock.Time, f *fleet, i int) {
+	g := f.first + int32(i)
+	for id := range c.flights {
+		x := &c.flights[id]
+		if (x.live || x.dead) && c.touches(x, int32(id), g) {
+			c.lose(now, x, int32(id), g)
+		}
+	}
+	c.rebuild(now, f, i)
+	c.turn(now, f, i, broken)
+}
+
+// touches tells whether a request has KV or a place on a replica.
+func (c *cluster) touches(f *flight, id, replica int32) bool {
+	if f.replica == replica {
+		return !f.split || c.halves[id].stage != hopping || !c.halves[id].moved
+	}
+	return f.split && c.halves[id].replica == replica && !c.halves[id].moved && c.halves[id].stage != atPrefill
+}
+
+// lose ends a request whose replica is gone. Its other half, if it has one
+// elsewhere, is cleared away.
+func (c *cluster) lose(now clock.Time, f *flight, id, replica int32) {
+	held := true // it counts as outstanding on f.replica
+	pending := false
+	if f.split {
+		switch h := &c.halves[id]; h.stage {
+		case hopping:
+			h.moved, held, pending = true, false, true // timerHandover ends it
+		case moving:
+			c.links.cancel(now, id)
+			fallthrough
+		case atDecode:
+			if h.replica == replica {
+				h.moved = true
+			}
+			if f.replica == replica {
+				c.letGo(now, f, id)
+			} else {
+				c.cancel(now, f, id)
+			}
+		}
+	}
+	if held {
+		c.leave(f)
+	}
+	if f.dead { // its client has gone already
+		if !pending {
+			c.drop(id)
+		}
+		return
+	}
+	if f.window >= 0 {
+		c.rec.failed(f, now)
+		c.open--
+		f.window = -1
+	}
+	c.discharge(f)
+	c.inFlight--
+	s, r, user, attempt := c.sources[f.req.Class], f.req, f.user, f.attempt
+	if pending {
+		f.dead = true
+	} else {
+		c.drop(id)
+	}
+	c.settle(now, s, r, user, attempt, true)
+	c.stopWhenDecided()
+}
+
+// enter puts a request on the books of a replica, leave takes it off.
+func (c *cluster) enter(f *flight, p *fleet, i int) {
+	v := &p.views[i]
+	v.Outstanding++
+	v.Tokens += int64(f.req.Prompt + f.req.Output)
+	v.Backlog += int64(f.req.Prompt)
+	f.backlog = true
+	p.router.Changed(i, v)
+}
+
+// answering notes the first token of a request.
+func (c *cluster) answering(f *flight) {
+	if f.backlog {
+		f.backlog = false
+		p, i := c.fleetOf(f.replica)
+		p.views[i].Backlog -= int64(f.req.Prompt)
+	}
+}
+
+func (c *cluster) leave(f *flight) {
+	c.answering(f)
+	p, i := c.fleetOf(f.replica)
+	v := &p.views[i]
+	v.Outstanding--
+	v.Tokens -= int64(f.req.Prompt + f.req.Output)
+	p.router.Changed(i, v)
+	if v.Outstanding == 0 && p.stage[i] == draining && p.spec.Autoscale != nil && !slices.Contains(c.rolling, p.first+int32(i)) {
+		c.turn(c.loop.Now(), p, i, off)
+	}
+	p.gate.next(c.loop.Now())
+}
+
+// poll refreshes what the gateway sees of a pool's replicas.
+func (c *cluster) poll(now clock.Time, f *fleet) {
+	for i := range f.views {
+		if f.views[i].Up {
+			l := f.replicas[i].Load(now)
+			f.views[i].Load, f.views[i].KV = l.Running+l.Waiting, float64(l.Blocks)/float64(l.Total)
+		}
+	}
+	c.loop.At(now.Add(f.spec.Stale), timerPoll, int64(f.index))
+}
+
+// slowed is a step model that a fault makes slower: the clock bin carries which of
+// the factors holds.
+type slowed struct {
+	models.StepModel
+	factors []float64 // factors[0] = 1
+}
+
+// slowShift separates a clock bin from the number of a factor.
+const slowShift = 12
+
+func (s slowed) Step(b models.Batch, bin int) models.Cost {
+	return s.scale(s.StepModel.Step(b, bin&(1<<slowShift-1)), bin)
+}
+
+func (s slowed) Slope(rows int32, bin int) models.Cost {
+	return s.scale(s.StepModel.Slope(rows, bin&(1<<slowShift-1)), bin)
+}
+
+// scale stretches the parts of a step; the work at peak rates stays.
+func (s slowed) scale(c models.Cost, bin int) models.Cost {
+	k := s.factors[bin>>slowShift]
+	if k == 1 {
+		return c
+	}
+	for _, part := range []*int64{&c.Gemm, &c.Attn, &c.Comm, &c.Small, &c.Head, &c.Host} {
+		*part = int64(float64(*part) * k)
+	}
+	return c
+}
+
+// paid returns the replica time of a pool in the counted span that is paid for.
+func (c *cluster) paid(k int, end clock.Time) clock.Duration {
+	f := &c.pools[k]
+	f.pay(end, c.plan.exp.Duration)
+	return f.paid
+}
+
+// fail ends a request that no replica has, and that nobody can serve.
+func (c *cluster) fail(now clock.Time, f *flight, id int32) {
+	if f.window >= 0 {
+		c.rec.failed(f, now)
+		c.open--
+		f.window = -1
+	}
+	c.discharge(f)
+	c.inFlight--
+	s, r, user, attempt := c.sources[f.req.Class], f.req, f.user, f.attempt
+	c.drop(id)
+	c.settle(now, s, r, user, attempt, true)
+	c.stopWhenDecided()
+}

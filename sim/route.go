@@ -1,0 +1,142 @@
+package sim
+
+import (
+	"slosim/engine"
+	"slosim/sim/clock"
+	"slosim/workloads"
+)
+
+// deliver is the gateway: a request is admitted, goes to a pool, waits at its gate
+// if that is full, and goes to a replica.
+func (c *cluster) deliver(now clock.Time, id int32) {
+	f := &c.flights[id]
+	if f.dead {
+		c.drop(id)
+		return
+	}
+	class := f.req.Class
+	force, limit := &c.force[class], &c.limits[class]
+	if force.shed || !limit.admits(now, f) {
+		c.refuse(now, id)
+		return
+	}
+	limit.inFlight++
+	f.admitted = true
+	if force.cap > 0 {
+		f.req.Output = min(f.req.Output, force.cap)
+	}
+	p := c.poolFor(f)
+	if room := p.spec.Engine.MaxModelLen - f.req.Prompt; room > 0 {
+		f.req.Output = min(f.req.Output, room)
+	}
+	f.req.Handover = workloads.Whole
+	if feeder := c.plan.prefillOf[class]; feeder >= 0 && f.req.Prompt >= p.spec.Link.MinTokens && p.index == int(c.plan.poolOf[class]) {
+		p = &c.pools[feeder]
+		f.req.Handover = workloads.PrefillHalf
+		f.split = true
+		c.growHalves()
+		c.halves[id] = promptHalf{}
+	}
+	if p.gate.full(p) {
+		if !p.gate.hold(now, id) {
+			c.refuse(now, id)
+		}
+		return
+	}
+	c.submit(now, f, p)
+}
+
+// poolFor chooses the pool of a request: where the degradation policy sends its
+// class, else the pool whose prompt range it is in, else on along the overflow.
+func (c *cluster) poolFor(f *flight) *fleet {
+	if to := c.force[f.req.Class].to; to >= 0 {
+		return &c.pools[to]
+	}
+	p := &c.pools[c.plan.poolOf[f.req.Class]]
+	for _, k := range c.plan.poolsOf[f.req.Class] {
+		if q := &c.pools[k]; q.spec.takes(&f.req) {
+			p = q
+			break
+		}
+	}
+	for range c.pools {
+		to := c.plan.overflow[p.index]
+		if to < 0 || len(p.ups) > 0 && p.outstanding() < p.spec.OverflowAt*float64(len(p.ups)) {
+			break
+		}
+		p = &c.pools[to]
+	}
+	return p
+}
+
+// takes tells whether a prompt lies in a pool's range.
+func (p *Pool) takes(r *workloads.Request) bool {
+	n := r.Prompt
+	if p.Uncached {
+		n -= max(r.Cached, r.Known)
+	}
+	return n >= p.MinPrompt && (p.MaxPrompt == 0 || n < p.MaxPrompt)
+}
+
+// outstanding returns the requests that a pool's serving replicas have, and those at
+// its gate.
+func (f *fleet) outstanding() float64 {
+	n := int32(f.gate.waiting)
+	for _, i := range f.ups {
+		n += f.views[i].Outstanding
+	}
+	return float64(n)
+}
+
+// submit hands a request to a serving replica of a pool.
+func (c *cluster) submit(now clock.Time, f *flight, p *fleet) {
+	k := p.router.Pick(now, &f.req, p)
+	f.replica = p.first + int32(k)
+	c.enter(f, p, k)
+	f.handle = c.replicas[f.replica].Submit(now, f.req)
+	c.rouse(f.replica)
+}
+
+// refuse turns a request away at the gateway: 429.
+func (c *cluster) refuse(now clock.Time, id int32) {
+	f := &c.flights[id]
+	c.discharge(f)
+	c.inFlight--
+	if f.window >= 0 {
+		c.rec.rejected(f, &engine.Event{Kind: engine.Rejected, Reason: engine.QueueFull, At: now})
+		c.open--
+	}
+	r, user, attempt := f.req, f.user, f.attempt
+	c.drop(id)
+	c.settle(now, c.sources[r.Class], r, user, attempt, true)
+	c.stopWhenDecided()
+}
+
+// gateTimeout turns a request away that has waited too long at a gate.
+func (c *cluster) gateTimeout(now clock.Time, arg int64) {
+	id := int32(arg & (1<<userBits - 1))
+	f := &c.flights[id]
+	if f.serial != uint32(arg>>userBits) || !f.live || f.gate == 0 {
+		return
+	}
+	c.pools[f.gate-1].gate.remove(id)
+	c.refuse(now, id)
+}
+
+// discharge takes a request off its class's limit.
+func (c *cluster) discharge(f *flight) {
+	if f.admitted {
+		f.admitted = false
+		c.limits[f.req.Class].inFlight--
+	}
+}
+
+// serves tells whether a class's requests can come to a pool other than by overflow.
+func (p *plan) serves(class, pool int) bool {
+	for _, k := range p.poolsOf[class] {
+		if int(k) == pool {
+			return true
+		}
+	}
+	return int(p.poolOf[class]) == pool || int(p.prefillOf[class]) == pool
+}

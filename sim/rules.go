@@ -1,0 +1,163 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"slosim/sim/clock"
+	"slosim/sim/kernel"
+	"slosim/sim/slo"
+)
+
+// Rule is one line of a degradation policy: while its signal is high its action is
+// in force. It begins above Above and ends below Below.
+type Rule struct {
+	Name         string
+	Signal       string  // "misses": bad share of SLO over Window; "burn": its burn rate; "queue": requests waiting per replica; "kv": share of KV blocks
+	SLO          string  // of "misses" and "burn"
+	Pool         string  // of "queue" and "kv"
+	Above, Below float64 // hysteresis
+	Window       clock.Duration
+
+	Action string   // "shed", "cap", "route"
+	Class  []string // whom it is about
+	Cap    int32    // "cap": most output tokens
+	To     string   // "route": the pool that takes them
+}
+
+// ruleInterval is how often the policy is looked at.
+const ruleInterval = 10 * clock.Second
+
+// inForce is what the rules do at the moment, per class.
+type inForce struct {
+	shed bool
+	cap  int32
+	to   int32 // pool; −1 = as usual
+}
+
+// degrade is the body of the control process that applies the rules.
+func (c *cluster) degrade(p *kernel.Process) {
+	rules := c.plan.exp.Rules
+	on := make([]bool, len(rules))
+	for {
+		p.Sleep(ruleInterval)
+		for k := range rules {
+			r := &rules[k]
+			v := c.signal(p.Now(), r)
+			if !on[k] && v > r.Above || on[k] && v < r.Below {
+				on[k] = !on[k]
+				verb := "ends"
+				if on[k] {
+					verb = "begins"
+				}
+				c.note(p.Now(), fmt.Sprintf("rule %q %s: %s is %.3g", r.Name, verb, r.Signal, v))
+			}
+		}
+		c.apply(on)
+	}
+}
+
+// apply sets what the rules in force amount to: the first one that names a class
+// and an action decides.
+func (c *cluster) apply(on []bool) {
+	for class := range c.plan.exp.Traffic {
+		d := inForce{to: -1}
+		for k := len(on) - 1; k >= 0; k-- {
+			r := &c.plan.exp.Rules[k]
+			if !on[k] || !slices.Contains(r.Class, c.plan.exp.Traffic[class].Name) {
+				continue
+			}
+			switch r.Action {
+			case "shed":
+				d.shed = true
+			case "cap":
+				d.cap = r.Cap
+			case "route":
+				d.to = int32(slices.IndexFunc(c.plan.exp.Pools, func(p Pool) bool { return p.Name == r.To }))
+			}
+		}
+		c.force[class] = d
+	}
+}
+
+// signal measures what a rule looks at.
+func (c *cluster) signal(now clock.Time, r *Rule) float64 {
+	switch r.Signal {
+	case "queue", "kv":
+		f := &c.pools[slices.IndexFunc(c.plan.exp.Pools, func(p Pool) bool { return p.Name == r.Pool })]
+		sum := 0.0
+		for _, i := range f.ups {
+			l := f.replicas[i].Load(now)
+			if r.Signal == "kv" {
+				sum += float64(l.Blocks) / float64(l.Total)
+			} else {
+				sum += float64(l.Waiting)
+			}
+		}
+		if r.Signal == "queue" {
+			sum += float64(f.gate.waiting)
+		}
+		return sum / float64(max(1, len(f.ups)))
+	}
+	k := c.plan.sloNamed(r.SLO)
+	good, bad := c.rec.ledgers[k].minutes.Between(now.Add(-r.Window), now)
+	if good+bad == 0 {
+		return 0
+	}
+	share := float64(bad) / float64(good+bad)
+	if r.Signal == "burn" {
+		return share / (1 - c.plan.exp.SLOs[k].Target)
+	}
+	return share
+}
+
+func (p *plan) sloNamed(name string) int {
+	for k := range p.exp.SLOs {
+		if p.exp.SLOs[k].Name == name {
+			return k
+		}
+	}
+	return -1
+}
+
+// ttftLevel is the highest P90 of the last minute's TTFT among a pool's objectives,
+// as a share of the threshold: 1 is at the limit.
+func (c *cluster) ttftLevel(f *fleet) float64 {
+	level := 0.0
+	for _, o := range c.plan.exp.SLOs {
+		for k := range c.plan.exp.Traffic {
+			if o.Metric == slo.TTFT && c.plan.exp.Traffic[k].Name == o.Class && c.plan.serves(k, f.index) {
+				level = max(level, c.rec.recent[k].p90(c.loop.Now())/o.Threshold.Seconds())
+			}
+		}
+	}
+	return level
+}
+
+// recentTTFT keeps the newest TTFTs of a class for the autoscaler.
+type recentTTFT struct {
+	at   [512]clock.Time
+	ttft [512]clock.Duration
+	n    int
+}
+
+func (r *recentTTFT) add(at clock.Time, d clock.Duration) {
+	k := r.n % len(r.at)
+	r.at[k], r.ttft[k] = at, d
+	r.n++
+}
+
+// p90 returns the P90 of the last minute, in seconds; 0 without any.
+func (r *recentTTFT) p90(now clock.Time) float64 {
+	var list []clock.Duration
+	for k := range min(r.n, len(r.at)) {
+		if now.Sub(r.at[k]) <= clock.Minute {
+			list = append(list, r.ttft[k])
+		}
+	}
+	if len(list) == 0 {
+		return 0
+	}
+	slices.Sort(list)
+	return list[(len(list)-1)*9/10].Seconds()
+}
