@@ -14,7 +14,7 @@ import (
 type Arrivals struct {
 	curve *Curve
 	gaps  rng.Source
-	shape float64
+	gamma gammaGaps
 	index int64
 	spent float64 // operational time of the last arrival
 	scale float64 // of operational time
@@ -30,10 +30,11 @@ type process interface {
 // NewArrivals returns the arrivals of a class over [from, to).
 func NewArrivals(c *Class, in Intensity, seed uint64, from, to clock.Time) *Arrivals {
 	in = in.Drawn(seed, c.Stream, from, to)
-	a := &Arrivals{gaps: rng.New(seed, rng.Gap, c.Stream), shape: c.Rate.Burstiness, scale: 1}
-	if a.shape == 0 {
-		a.shape = 1
+	shape := c.Rate.Burstiness
+	if shape == 0 {
+		shape = 1
 	}
+	a := &Arrivals{gaps: rng.New(seed, rng.Gap, c.Stream), gamma: newGammaGaps(shape), scale: 1}
 	switch r := &c.Rate; {
 	case len(r.Clients) > 0:
 		a.other = newCallers(r.Clients, &in, seed, c.Stream, from, to)
@@ -53,7 +54,7 @@ func NewArrivals(c *Class, in Intensity, seed uint64, from, to clock.Time) *Arri
 func (a *Arrivals) gapSum(n int64) float64 {
 	sum := 0.0
 	for i := range n {
-		sum += rng.Gamma(a.gaps.Float64(i), a.shape)
+		sum += a.gamma.quantile(a.gaps.Float64(i))
 	}
 	return sum
 }
@@ -69,7 +70,7 @@ func (a *Arrivals) Next() (clock.Time, int64, bool) {
 	if a.limit > 0 && i >= a.limit {
 		return clock.Never, i, false
 	}
-	a.spent += rng.Gamma(a.gaps.Float64(i), a.shape)
+	a.spent += a.gamma.quantile(a.gaps.Float64(i))
 	t, ok := a.curve.Invert(a.spent * a.scale)
 	return t, i, ok
 }

@@ -42,6 +42,21 @@ func TestLengthsHaveTheirQuantiles(t *testing.T) {
 	}
 }
 
+// A mixture of two lengths has just these two.
+func TestMixturesJump(t *testing.T) {
+	l := lengths(t, Dist{Kind: "mixture", Parts: []Part{{0.7, Dist{Kind: "fixed", Mean: 5}}, {0.1, Dist{Kind: "uniform", Min: 4000, Max: 4100}}, {0.2, Dist{Kind: "fixed", Mean: 90_000}}}})
+	for u, want := range map[float64]int32{.001: 5, .5: 5, .699: 5, .75: 4050, .801: 90_000, .999: 90_000} {
+		if got := l.At(u); math.Abs(float64(got)/float64(want)-1) > 0.001 {
+			t.Errorf("the %g-quantile is %d, want %d", u, got, want)
+		}
+	}
+	for n, want := range map[int32]float64{5: 1, 6: .3, 4000: .3, 4050: .255, 5000: .2, 90_000: .2, 90_001: 0} {
+		if got := l.ShareAtLeast(n); math.Abs(got-want) > 0.006 {
+			t.Errorf("P(X ≥ %d) = %g, want %g", n, got, want)
+		}
+	}
+}
+
 // A mean and any percentile give back both.
 func TestLogNormalByMeanAndPercentile(t *testing.T) {
 	for _, c := range []struct{ mean, p, x float64 }{{1000, .5, 600}, {1000, .9, 2000}, {1000, .95, 3000}, {1000, .99, 4000}, {1000, .999, 9000}, {1000, .1, 200}} {

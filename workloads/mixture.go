@@ -39,20 +39,30 @@ func mixture(parts []Part) ([]Point, error) {
 		for i := range compiled {
 			below += parts[i].Share * compiled[i].shareBelow(x)
 		}
-		below = min(below/total, 1)
-		if n := len(points); n > 0 && below <= points[n-1].P {
-			if points[n-1].P == 0 { // nothing is this short
-				points[n-1].Tokens = x
-			}
-			continue
-		}
-		points = append(points, Point{Tokens: x, P: below})
+		points = extend(points, Point{Tokens: x, P: min(below/total, 1)})
 	}
 	last := &points[len(points)-1]
 	if last.P = 1; len(points) < 2 {
 		points = []Point{{Tokens: last.Tokens, P: 0}, *last}
 	}
 	return points, nil
+}
+
+// extend appends a knot to a cumulative distribution whose shares rise. Where no
+// length lies in between, the quantile function jumps: two knots with shares one
+// step of a float64 apart.
+func extend(points []Point, p Point) []Point {
+	n := len(points)
+	if n == 0 || p.P > points[n-1].P {
+		return append(points, p)
+	}
+	switch {
+	case points[n-1].P == 0, n > 1 && points[n-1].P == math.Nextafter(points[n-2].P, 1):
+		points[n-1].Tokens = p.Tokens // nothing is this short; or the jump goes on
+	case p.P < 1:
+		points = append(points, Point{Tokens: p.Tokens, P: math.Nextafter(points[n-1].P, 1)})
+	}
+	return points
 }
 
 const (

@@ -87,6 +87,9 @@ type caller struct {
 	i     int64
 	spent float64
 	at    clock.Time
+
+	window int // that gamma is of
+	gamma  gammaGaps
 }
 
 // newCallers returns the arrivals of all clients; what else the class's rate has
@@ -97,7 +100,7 @@ func newCallers(specs []Caller, in *Intensity, seed uint64, stream string, from,
 		own := *in
 		own.rate.Shape, own.rate.Windows = "windows", specs[k].Windows
 		own.rate.Add, own.random = nil, in.random[:1]
-		one := caller{spec: &specs[k], curve: NewCurve(&own, from, to), gaps: rng.New(seed, rng.Gap, stream+"\x00"+strconv.Itoa(k)), at: from}
+		one := caller{spec: &specs[k], curve: NewCurve(&own, from, to), gaps: rng.New(seed, rng.Gap, stream+"\x00"+strconv.Itoa(k)), at: from, window: -1}
 		if one.advance() {
 			c.list = append(c.list, one)
 		}
@@ -113,20 +116,21 @@ func newCallers(specs []Caller, in *Intensity, seed uint64, stream string, from,
 
 // advance draws the caller's next arrival.
 func (c *caller) advance() bool {
-	g := c.spec.Gaps[windowIndex(c.spec.Windows, c.at)]
-	c.spent += g.quantile(c.gaps.Float64(c.i))
+	k := windowIndex(c.spec.Windows, c.at)
+	g := c.spec.Gaps[k]
+	u := c.gaps.Float64(c.i)
 	c.i++
+	if g.Weibull {
+		c.spent += math.Pow(rng.Exp(u), 1/g.Shape) / math.Gamma(1+1/g.Shape)
+	} else {
+		if c.window != k {
+			c.window, c.gamma = k, newGammaGaps(g.Shape)
+		}
+		c.spent += c.gamma.quantile(u)
+	}
 	var ok bool
 	c.at, ok = c.curve.Invert(c.spent)
 	return ok
-}
-
-// quantile of the gap with mean 1.
-func (g Gap) quantile(u float64) float64 {
-	if g.Weibull {
-		return math.Pow(rng.Exp(u), 1/g.Shape) / math.Gamma(1+1/g.Shape)
-	}
-	return rng.Gamma(u, g.Shape)
 }
 
 func (c *callers) next() (clock.Time, bool) {

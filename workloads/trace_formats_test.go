@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -278,7 +277,7 @@ func FuzzTraces(f *testing.F) {
 		last := clock.Duration(0)
 		for i, r := range rows {
 			if r.Arrival < last || r.Prompt < 1 || r.Output < 1 || r.Index != int64(i) {
-				t.Fatal(fmt.Sprintf("%s: row %d is %+v after %v", spec.Format, i, r, last))
+				t.Fatalf("%s: row %d is %+v after %v", spec.Format, i, r, last)
 			}
 			last = r.Arrival
 		}

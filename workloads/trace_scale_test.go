@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -162,12 +163,13 @@ func TestTenMillionRowsInConstantMemory(t *testing.T) {
 		w.WriteString("at,prompt,output\n")
 		line := make([]byte, 0, 64)
 		for i := range rows {
-			line = fmt.Appendf(line[:0], "%d.%03d,%d,%d\n", i/1000, i%1000, 1+i%4096, 1+i%512)
+			line = strconv.AppendInt(line[:0], int64(i), 10)
+			line = append(strconv.AppendInt(append(line, ','), int64(1+i%4096), 10), ",7\n"...)
 			w.Write(line)
 		}
 	}()
 	spec := named(pipe)
-	spec.Format, spec.Rate = "csv", 0.999
+	spec.Format, spec.Rate, spec.Unit = "csv", 0.999, clock.Millisecond
 	in, err := OpenTrace(spec)
 	if err != nil {
 		t.Fatal(err)

@@ -236,13 +236,8 @@ func ReadHistogram(file string) ([]Point, error) {
 	for i := range edges {
 		p := Point{Tokens: edges[i], P: sums[i] / total}
 		// A bin [3, 4) holds the length 3: of whole numbers its lower edge.
-		if p.Tokens = max(0, p.Tokens-0.5); i > 0 && p.P == points[len(points)-1].P {
-			points[len(points)-1].Tokens = p.Tokens
-			if p.P == 0 || len(points) > 1 {
-				continue
-			}
-		}
-		points = append(points, p)
+		p.Tokens = max(0, p.Tokens-0.5)
+		points = extend(points, p)
 	}
 	points[len(points)-1].P = 1
 	return points, nil
