@@ -71,7 +71,9 @@ func (l *loader) figures(t *config.Table, p *sim.Pool) {
 		key := path[strings.Index(path, ".")+1:]
 		power, isPower := strings.CutPrefix(key, "power.")
 		switch {
-		case isPower || key == "min_clock_mhz" || key == "max_temp_c":
+		case key == "like" || key == "link_like" || strings.Contains(f.Source, "unfitted"):
+			// the pool's note on what was not measured says so
+		case isPower || key == "min_clock_mhz" || key == "max_temp_c" || key == "max_memory_temp_c":
 			heat = append(heat, power+" "+f.Value)
 		case key == "kappa_fixed" && p.Thermal.Enabled || key == "kappa_max_clock" && !p.Thermal.Enabled:
 			// the other one counts

@@ -39,21 +39,20 @@ func borrow(g GPU, measured []GPU) GPU {
 			g.Sources[key] = "assumption: unfitted, ±30 %: the efficiencies of " + like.Name + " at this GPU's peak rates"
 		}
 	}
+	own := g.AllReduce
 	g.AllReduce = AllReduces{
 		TP2: links.AllReduce.TP2.faster(g.linkGBs(2) / links.linkGBs(2)),
 		TP4: links.AllReduce.TP4.faster(g.linkGBs(4) / links.linkGBs(4)),
 		TP8: links.AllReduce.TP8.faster(g.linkGBs(8) / links.linkGBs(8)),
 	}
-	if g.Topology == pairsTopology { // within a pair there is a bridge
-		bridge := mustFind("h100-sxm-80gb", measured)
-		g.AllReduce.TP2 = bridge.AllReduce.TP2.faster(g.NVLinkGBs / bridge.NVLinkGBs)
+	if g.Topology == pairsTopology { // beyond a pair somebody measured
+		g.AllReduce.TP4, g.AllReduce.TP8 = own.TP4, own.TP8
 	}
 	g.AllToAll = AllToAll{AlphaUs: links.AllToAll.AlphaUs, BusGBs: links.AllToAll.BusGBs * g.linkGBs(8) / links.linkGBs(8)}
 	for _, key := range []string{"all_reduce.tp2", "all_reduce.tp4", "all_reduce.tp8", "all_to_all"} {
-		g.Sources[key] = "assumption: unfitted: as " + links.Name + ", scaled by the speed of the links"
-	}
-	if g.Topology == pairsTopology {
-		g.Sources["all_reduce.tp2"] = "assumption: unfitted: as h100-sxm-80gb, scaled by the speed of the bridge"
+		if g.Sources[key] == "" {
+			g.Sources[key] = "assumption: unfitted: as " + links.Name + ", scaled by the speed of the links"
+		}
 	}
 	return g
 }

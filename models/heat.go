@@ -48,6 +48,10 @@ func (s HeatState) MemoryTempC() float64 { return s.TempC + s.MemoryRiseC }
 func NewHeat(d Deployment, ambientC float64) Heat {
 	g, p := d.GPU, d.GPU.Common.Power
 	scale := g.TDPW / p.ReferenceTDPW
+	maxTempC := g.MaxTempC
+	if maxTempC == 0 {
+		maxTempC = math.Inf(1) // unknown: CheckThermal refuses it where users ask
+	}
 	return Heat{
 		IdleW:           p.IdleW * scale,
 		MemoryW:         p.MemoryW * scale,
@@ -57,9 +61,9 @@ func NewHeat(d Deployment, ambientC float64) Heat {
 		AmbientC:        ambientC,
 		ResistanceCPerW: p.ResistanceCPerW / scale,
 		TimeConstantS:   p.TimeConstantS,
-		MaxTempC:        g.MaxTempC,
+		MaxTempC:        maxTempC,
 		HysteresisC:     p.HysteresisC,
-		MinBin:          g.MinClockMHz / ClockStepMHz,
+		MinBin:          max(1, g.MinClockMHz/ClockStepMHz),
 		MaxBin:          g.maxBin(),
 
 		MaxMemoryTempC:        g.MaxMemoryTempC,

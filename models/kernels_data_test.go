@@ -244,3 +244,42 @@ func TestExpertsAndLatentAttentionReproduceTheirFitErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestBridgedPairsAndNetworkAreNearVidurs: all-reduces over hosts whose GPUs are
+// bridged in pairs, and messages between two hosts, above a megabyte; below, NCCL's
+// times are bistable in these profiles.
+func TestBridgedPairsAndNetworkAreNearVidurs(t *testing.T) {
+	far := deployment(t, "llama-3.1-8b", "h100", 8)
+	far.PP = 2
+	near := far
+	near.TP, near.PP = 4, 2
+	hop := func(d Deployment) func(float64) float64 { k := newHop(d); return k.seconds }
+	ring := func(gpu string, tp int) func(float64) float64 {
+		k := newAllReduce(mustGPU(t, gpu), tp)
+		return k.seconds
+	}
+	for _, c := range []struct {
+		topology, op     string
+		workers, perNode string
+		seconds          func(bytes float64) float64
+		barPct           float64
+	}{
+		{"h100_pairwise_nvlink", "all_reduce", "2", "2", ring("h100-nvl", 2), 25},
+		{"h100_pairwise_nvlink", "all_reduce", "4", "4", ring("h100-nvl", 4), 12},
+		{"a100_pairwise_nvlink", "all_reduce", "4", "4", ring("a100-pcie", 4), 5},
+		{"h100_dgx", "send_recv", "2", "1", hop(far), 6},
+		{"h100_dgx", "send_recv", "2", "2", hop(near), 25},
+	} {
+		var e fitErrors
+		for _, r := range sharedData(t, "kernels/vidur_collectives.csv") {
+			bytes := r.num(t, "bytes")
+			if r["topology"] == c.topology && r["op"] == c.op && r["num_workers"] == c.workers && r["devices_per_node"] == c.perNode && bytes >= 1<<20 {
+				e.add(c.seconds(bytes), r.num(t, "time_ms")/1e3)
+			}
+		}
+		t.Logf("%s %s over %s: mean error %.1f %%, median %+.1f %% over %d messages", c.topology, c.op, c.workers, e.mapePct(), e.medianPct(), len(e))
+		if e.mapePct() > c.barPct {
+			t.Errorf("%s %s over %s: mean error %.1f %%", c.topology, c.op, c.workers, e.mapePct())
+		}
+	}
+}

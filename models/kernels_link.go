@@ -77,7 +77,7 @@ func newHop(d Deployment) linkKernel {
 	if d.GPUs() > g.NodeGPUs {
 		return linkKernel{g.Common.NetworkUs * 1e-6, 1 / (g.Common.NetworkGBs * 1e9)}
 	}
-	linkGBs := g.PCIeGBs
+	linkGBs := g.PCIeGBs // peaks: measured are 0.8 of an NVLink's
 	if g.Topology == meshTopology {
 		linkGBs = g.NVLinkGBs
 	}

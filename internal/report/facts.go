@@ -234,7 +234,7 @@ func (s *story) fleet(gpus int) string {
 	out := plural(gpus, "GPU")
 	if len(s.r.Experiment.Pools) == 1 {
 		p := s.r.Experiment.Pools[0]
-		out += fmt.Sprintf(": %s of %d × %s", plural(p.Replicas, "replica"), p.Deployment.TP, clean(p.Deployment.GPU.Name))
+		out += fmt.Sprintf(": %s of %d × %s", plural(p.Replicas, "replica"), p.Deployment.GPUs(), clean(p.Deployment.GPU.Name))
 		if p.GPUHourUSD > 0 {
 			out += " at " + usd(p.GPUHourUSD) + "/GPU-hour"
 		}
