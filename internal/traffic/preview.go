@@ -31,7 +31,8 @@ type Previewed struct {
 	A        *Analysis
 	Expected []float64 // rate per second in each window; nil for a trace
 	Cohorts  []Cohort
-	Skipped  string // why nothing was drawn
+	Skipped  string  // why nothing was drawn
+	Found    float64 // prompt tokens that a prefix cache of unbounded memory finds
 }
 
 // Cohort is what a change moves.
@@ -98,7 +99,9 @@ func (p *Preview) class(c *workloads.Class) (Previewed, error) {
 		if at < 0 {
 			return
 		}
+		before := out.A.Reuse.Found
 		out.A.Add(clock.Duration(at), r.Prompt, r.Output, row)
+		out.Found += float64(max(r.Cached, min(r.Chain.GroupUnits*r.Chain.UnitSize, r.Prompt-1)) + int32(out.A.Reuse.Found-before))
 		co := cohorts[r.Cohort]
 		if co == nil {
 			co = &Cohort{Name: "existing", Prompt: newLengths(), Output: newLengths()}
@@ -131,7 +134,10 @@ func (p *Preview) class(c *workloads.Class) (Previewed, error) {
 
 func (p *Preview) draw(c *workloads.Class, end clock.Time, count func(clock.Time, *workloads.Request, *workloads.Row)) error {
 	from := clock.Time(-p.Exp.Warmup)
-	if c.Trace == nil {
+	switch {
+	case c.Session.On():
+		return drawSessions(c, p.Exp.Changes, p.Exp.Start, p.Exp.Seed, from, end, func(at clock.Time, r *workloads.Request) { count(at, r, nil) })
+	case c.Trace == nil:
 		return Draw(c, p.Exp.Changes, p.Exp.Start, p.Exp.Seed, from, end, func(at clock.Time, r *workloads.Request) { count(at, r, nil) })
 	}
 	shaper, err := workloads.NewShaper(c, p.Exp.Changes, p.Exp.Seed)
@@ -170,11 +176,11 @@ type Concurrency struct {
 
 // concurrency estimates requests in flight: Little's law, N = λ·T, with the time T
 // that a request takes in a batch of N/replicas, without queueing. T depends on N,
-// so the two are solved together. The prefix cache, the hand-over between pools,
-// heat and closed loops are left out.
+// so the two are solved together. A prefix cache finds what one of unbounded
+// memory would; the hand-over between pools, heat and closed loops are left out.
 func (p *Preview) concurrency(pool *sim.Pool) (Concurrency, bool) {
 	out := Concurrency{Pool: pool.Name, Limit: pool.Engine.MaxSeqs}
-	var rate, high, prompt, output float64
+	var rate, high, prompt, output, found float64
 	for i := range p.Classes {
 		c := &p.Classes[i]
 		if c.A == nil || c.A.Rows == 0 || len(pool.Classes) > 0 && !slices.Contains(pool.Classes, c.Name) {
@@ -184,26 +190,30 @@ func (p *Preview) concurrency(pool *sim.Pool) (Concurrency, bool) {
 		rate, high = rate+c.A.Rate(), high+peak
 		prompt += c.A.Rate() * c.A.Prompt.Mean()
 		output += c.A.Rate() * c.A.Output.Mean()
+		if pool.Engine.PrefixCache {
+			found += c.A.Rate() * c.Found / float64(c.A.Rows)
+		}
 	}
 	step, err := models.NewStepper(pool.Deployment)
 	if pool.Role != "" || rate == 0 || err != nil {
 		return out, false
 	}
 	n := float64(pool.Replicas)
-	prompt, output = prompt/rate, output/rate
+	prompt, output, found = prompt/rate, output/rate, found/rate
 	out.Rate = rate
-	out.PerReplica, out.E2E, out.Full = little(step, pool, rate/n, prompt, output)
-	out.PeakInFlight, _, out.PeakFull = little(step, pool, high/n, prompt, output)
+	out.PerReplica, out.E2E, out.Full = little(step, pool, rate/n, prompt, found, output)
+	out.PeakInFlight, _, out.PeakFull = little(step, pool, high/n, prompt, found, output)
 	out.InFlight, out.PeakInFlight = out.PerReplica*n, out.PeakInFlight*n
 	return out, true
 }
 
 // little returns requests in flight on a replica and the time of each, for rate
-// requests per second of the mean lengths; full if they do not fit.
-func little(step models.StepModel, pool *sim.Pool, rate, prompt, output float64) (n, e2e float64, full bool) {
+// requests per second of the mean lengths, of whose prompts so many tokens are
+// found; full if they do not fit.
+func little(step models.StepModel, pool *sim.Pool, rate, prompt, found, output float64) (n, e2e float64, full bool) {
 	host := pool.Deployment.Host
 	front := float64(host.FrontFixedPs) + float64(host.FrontPerTokenPs)*prompt
-	held := prompt + output/2
+	held, fresh := prompt+output/2, max(1, prompt-found)
 	most := min(float64(pool.Engine.MaxSeqs), float64(pool.Engine.KVBlocks-1)*float64(pool.Engine.BlockSize)/held)
 	budget := float64(pool.Engine.MaxBatchedTokens)
 	if budget == 0 {
@@ -213,14 +223,14 @@ func little(step models.StepModel, pool *sim.Pool, rate, prompt, output float64)
 		// A step decodes n rows and computes the prompts that arrive meanwhile.
 		t := 0.02
 		for range 30 {
-			prefill := min(rate*prompt*t, budget-min(n, budget-1))
+			prefill := min(rate*fresh*t, budget-min(n, budget-1))
 			b := models.Batch{
 				Tokens: int32(max(1, math.Round(n+prefill))), Seqs: int32(math.Ceil(n + rate*t)), DecodeSeqs: int32(n), PrefillTokens: int32(prefill),
-				DecodeCtx: int64(n * held), PrefillArea: int64(prefill * prompt / 2),
+				DecodeCtx: int64(n * held), PrefillArea: int64(prefill * (prompt + found) / 2),
 			}
 			t = float64(step.Step(b, 0).Total()) / 1e12
 		}
-		if rate*prompt*t > budget { // prompts pile up
+		if rate*fresh*t > budget { // prompts pile up
 			return n, math.Inf(1), true
 		}
 		e2e = front/1e12 + t*(output+1)
@@ -248,7 +258,11 @@ func (p *Preview) Grids() []report.Grid {
 		rate := float64(c.A.Rows) / p.Span.Seconds()
 		rates.Rows = append(rates.Rows, []string{c.Name, report.Whole(c.A.Rows), report.Number(rate), report.Number(high), report.Number(low), fmt.Sprintf("%.2f", c.A.GapCV()),
 			report.Number(rate * c.A.Prompt.Mean()), report.Number(rate * c.A.Output.Mean())})
-		rates.Notes = append(rates.Notes, fmt.Sprintf("%s: highest and lowest in windows of %s.", c.Name, report.Span(c.A.Width)))
+		note := fmt.Sprintf("%s: highest and lowest in windows of %s.", c.Name, report.Span(c.A.Width))
+		if p.Exp.Traffic[i].Session.On() {
+			note += " Turns of sessions, drawn as if answers took no time."
+		}
+		rates.Notes = append(rates.Notes, note)
 		for k := range c.Cohorts {
 			co := &c.Cohorts[k]
 			label := c.Name
@@ -276,7 +290,7 @@ func (p *Preview) Grids() []report.Grid {
 
 func (p *Preview) loadGrid() report.Grid {
 	g := report.Grid{Caption: "concurrency", Left: 1, Head: []string{"pool", "requests/s", "time each", "at once", "per replica", "max_num_seqs", "at once, highest rate"},
-		Notes: []string{"Little's law with mean lengths and the step times of such a batch: no queue, no prefix cache, no heat. \"full\": more than a replica holds, so that a queue would grow."}}
+		Notes: []string{"Little's law with mean lengths and the step times of such a batch: no queue, no heat; with prefix_caching, all that repeats is found. \"full\": more than a replica holds, so that a queue would grow."}}
 	for _, l := range p.Loads {
 		mean, each, per, peak := report.Number(math.Round(l.InFlight)), report.Seconds(l.E2E), report.Number(l.PerReplica), report.Number(math.Round(l.PeakInFlight))
 		if l.Full {
