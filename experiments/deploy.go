@@ -18,7 +18,7 @@ func (l *loader) cannotDeploy(t *config.Table, err error) {
 	case errors.As(err, &tp):
 		t.Errorf("tensor_parallel", ints(tp.Valid), "", "tensor_parallel = %d is not possible for %s: %s", tp.TP, tp.LLM, tp.Why)
 	case errors.As(err, &fit):
-		try := "no tensor_parallel up to 8 fits: take a GPU with more memory, a smaller model or weight_dtype = \"fp8\""
+		try := "no tensor_parallel within a node fits: take a GPU with more memory, a smaller model or weight_dtype = \"fp8\""
 		if len(fit.Fits) > 0 {
 			try = fmt.Sprintf("it fits with tensor_parallel = %s. Or take a GPU with more memory, or weight_dtype = \"fp8\"", ints(fit.Fits))
 		}

@@ -197,6 +197,7 @@ func guideBases(t *testing.T) []string {
 		replace(rate, rate+"\nretry = { times = 2, backoff = \"1s\" }"),
 		engine(`offload = { memory = "10GB" }`),
 		replace("gpu = ", "weight_dtype = \"fp8\"\ngpu = "),
+		replace("model = \"llama-3.1-8b\"", "model = \"qwen3-30b-a3b\"\nreplicas = 8\nexpert_parallel = 8"),
 		replace(rate, `rate = { mean = "2/s", bursts = [{ at = "10m", length = "10m", factor = 2 }] }`),
 		replace(rate, `rate = { mean = "2/s", shape = "hourly", hours = [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1], ramps = [{ at = "1m", length = "1m", factor = 2 }], ladder = { step = "1/s", every = "1m", steps = 2 }, random_bursts = { rate = "1/h", length = "1m", factor = 2 }, regimes = [{ factor = 1, length = "1m" }, { factor = 2, length = "1m" }] }`),
 		replace(rate, `rate = { shape = "windows", windows = [["0s", "2/s"]], hawkes = { branching = 0.2, decay = "1s" } }`),

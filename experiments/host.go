@@ -49,16 +49,29 @@ func (l *loader) host(pool *config.Table, p *sim.Pool, known bool) {
 	p.Deployment.Host = h
 }
 
-// thermal reads thermal = true, false or { enabled, ambient }.
-func (l *loader) thermal(pool *config.Table) sim.ThermalSpec {
+// thermal reads thermal = true, false or { enabled, ambient }. It is on unless
+// figures of the GPU that it needs are unknown: they are not guessed.
+func (l *loader) thermal(pool *config.Table, gpu models.GPU) sim.ThermalSpec {
+	unknown := gpu.CheckThermal()
+	refuse := func(t *config.Table, key string, on bool) {
+		if on && unknown != nil {
+			t.Errorf(key, "false", "leave it out, or take a GPU whose figures are known: sim list gpus", "%s", unknown)
+		}
+	}
 	if pool.Has("thermal") && !pool.IsTable("thermal") {
 		on := config.Read(pool, "thermal", config.Bool, config.Required)
+		refuse(pool, "thermal", on)
 		spec := sim.ThermalSpec{Enabled: on, AmbientC: defaultAmbientC}
 		l.assumeThermal(pool.Name("name"), spec, true)
 		return spec
 	}
 	t := pool.Sub("thermal", `thermal = { ambient = 30 }`)
-	spec := sim.ThermalSpec{Enabled: config.Read(t, "enabled", config.Bool, config.Default(true, "power cap, heat and SM clock in the loop"))}
+	why := "power cap, heat and SM clock in the loop"
+	if unknown != nil {
+		why = unknown.Error()
+	}
+	spec := sim.ThermalSpec{Enabled: config.Read(t, "enabled", config.Bool, config.Default(unknown == nil, why))}
+	refuse(t, "enabled", spec.Enabled)
 	spec.AmbientC = config.Read(t, "ambient", config.Celsius, config.Default(defaultAmbientC, "assumption: inlet air, degrees Celsius"), config.Between(-20.0, 60))
 	l.assumeThermal(pool.Name("name"), spec, !t.Has("ambient"))
 	return spec

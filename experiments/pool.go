@@ -22,49 +22,31 @@ func (l *loader) pool(t *config.Table) sim.Pool {
 	p.Classes = config.Read(t, "classes", config.Texts, config.Default([]string(nil), "every class that no other pool names"))
 	p.Role = config.Read(t, "role", roles, config.Default("", "prefills and decodes"))
 	p.Link = l.link(t, p.Name, p.Role)
-	p.Deployment.LLM = catalogued(t, "model", `"llama-3.3-70b"`, models.FindLLM)
+	p.Deployment.LLM = l.model(t)
 	p.Deployment.GPU = catalogued(t, "gpu", `"h100-sxm-80gb"`, models.FindGPU)
 	p.Deployment.TP = config.Read(t, "tensor_parallel", config.Int, config.Default(1, "GPUs per replica"), config.Example[int]("8"), config.Between(1, 1024))
 	p.Replicas = config.Read(t, "replicas", config.Int, config.Default(1, ""), config.Between(1, maxReplicas))
 	p.Router = config.Read(t, "router", config.OneOf("least-outstanding", "round-robin"),
 		config.Default("least-outstanding", "the replica with the fewest requests in flight"))
 	p.GPUHourUSD = config.Read(t, "gpu_hour_usd", config.Float, config.Default(0.0, "no price given: costs read 0"), config.Between(0.0, 10_000))
-	p.Deployment.WeightDtype = dtype(t, "weight_dtype", p.Deployment.GPU, func(g models.GPU) bool { return g.GEMM.FP8 != models.GEMM{} })
-	p.Deployment.KVDtype = dtype(t, "kv_dtype", p.Deployment.GPU, func(g models.GPU) bool { return g.Attention.FP8 != models.Attention{} })
-	if p.Deployment.WeightDtype == models.FP8 {
-		p.Deployment.StaticScales = config.Read(t, "static_scales", config.Bool, config.Default(false, "activation scales are computed at run time"))
-	} else {
-		forbid(t, "", `static_scales belongs to weight_dtype = "fp8"`, "static_scales")
-	}
+	parallelism(t, &p)
+	dtypes(t, &p)
 
 	// Without model and GPU there is nothing to take defaults from, and without
 	// a valid TP no memory to compute; what can be read is still checked.
 	known := l.doc.Failures() == before
+	if known {
+		checkParallelism(t, &p)
+	}
 	l.engine(t, &p, known)
 	checkRole(t, &p)
 	l.host(t, &p, known)
-	p.Thermal = l.thermal(t)
+	p.Thermal = l.thermal(t, p.Deployment.GPU)
 	if known {
+		l.unfitted(&p)
 		l.figures(t, &p)
 	}
 	return p
-}
-
-// dtype reads a number format; hasFP8 tells which GPUs have measured fp8 kernels.
-func dtype(t *config.Table, key string, gpu models.GPU, hasFP8 func(models.GPU) bool) string {
-	d := config.Read(t, key, config.OneOf(models.BF16, models.FP8), config.Default(models.BF16, ""))
-	if d != models.FP8 || gpu.Name == "" || hasFP8(gpu) {
-		return d
-	}
-	var others []string
-	for _, g := range models.GPUs() {
-		if hasFP8(g) {
-			others = append(others, g.Name)
-		}
-	}
-	t.Errorf(key, fmt.Sprintf("%q on this GPU", models.BF16), "leave it out, or take a GPU with fp8: "+strings.Join(others, ", "),
-		"%s = %q: %s has no fp8 in the catalogue", key, d, gpu.Name)
-	return models.BF16
 }
 
 // catalogued reads a name and looks it up.
@@ -87,7 +69,7 @@ func catalogued[T any](t *config.Table, key, example string, find func(string) (
 		}
 		t.Errorf(key, strings.Join(unknown.All, ", "), try, "%s", err)
 	} else if err != nil {
-		t.Errorf(key, "", "", "%s", err)
+		t.Errorf(key, "", configHint(err), "%s", err)
 	}
 	return item
 }

@@ -10,7 +10,7 @@ import (
 // order of messages and of docs/guide.md. Some count only beside others.
 var schema = withTraffic(config.Schema{
 	"":     {"title", "question", "start", "duration", "warmup", "seed", "replications", "network", "pool", "traffic", "change", "slo"},
-	"pool": {"name", "classes", "role", "link", "model", "gpu", "tensor_parallel", "replicas", "router", "gpu_hour_usd", "weight_dtype", "static_scales", "kv_dtype", "overhead", "engine", "host", "thermal"},
+	"pool": {"name", "classes", "role", "link", "model", "gpu", "tensor_parallel", "pipeline_parallel", "expert_parallel", "expert_imbalance", "replicas", "router", "gpu_hour_usd", "weight_dtype", "static_scales", "kv_dtype", "overhead", "engine", "host", "thermal"},
 	"slo":  {"name", "class", "only", "exclude", "metric", "threshold", "objective", "window", "spent", "count"},
 
 	"pool.link":    {"bandwidth", "latency", "overlap", "min_tokens"},
@@ -26,7 +26,7 @@ var schema = withTraffic(config.Schema{
 
 // synonyms are names that engines and benchmarks have for keys of ours.
 var synonyms = map[string]string{
-	"pool.tp": "tensor_parallel", "pool.tensor_parallel_size": "tensor_parallel", "pool.quantization": "weight_dtype", "pool.kv_cache_dtype": "kv_dtype",
+	"pool.tp": "tensor_parallel", "pool.tensor_parallel_size": "tensor_parallel", "pool.pp": "pipeline_parallel", "pool.pipeline_parallel_size": "pipeline_parallel", "pool.ep": "expert_parallel", "pool.expert_parallel_size": "expert_parallel", "pool.quantization": "weight_dtype", "pool.kv_cache_dtype": "kv_dtype",
 	"pool.engine.scheduling_policy": "policy", "pool.engine.async_scheduling": "async", "pool.engine.enable_prefix_caching": "prefix_caching",
 	"pool.engine.scheduler_reserve_full_isl": "reserve_full_prompt", "pool.engine.num_gpu_blocks_override": "kv_blocks",
 	"pool.engine.page_size": "block_size", "pool.engine.tokens_per_block": "block_size",

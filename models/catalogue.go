@@ -15,6 +15,8 @@ var (
 	llmsTOML string
 	//go:embed gpus.toml
 	gpusTOML string
+	//go:embed gpus_unfitted.toml
+	unfittedTOML string
 	//go:embed hosts.toml
 	hostsTOML string
 )
@@ -32,7 +34,7 @@ var catalogue = sync.OnceValue(func() data {
 	var llms struct {
 		LLM []LLM `toml:"llm"`
 	}
-	var gpus struct {
+	var gpus, unfitted struct {
 		Common Common `toml:"common"`
 		GPU    []GPU  `toml:"gpu"`
 	}
@@ -41,9 +43,15 @@ var catalogue = sync.OnceValue(func() data {
 	}
 	mustDecode("llms.toml", llmsTOML, &llms)
 	mustDecode("gpus.toml", gpusTOML, &gpus)
+	mustDecode("gpus_unfitted.toml", unfittedTOML, &unfitted)
 	mustDecode("hosts.toml", hostsTOML, &hosts)
+	measured := gpus.GPU
+	for _, g := range unfitted.GPU {
+		gpus.GPU = append(gpus.GPU, borrow(g, measured))
+	}
 	for i := range gpus.GPU {
 		gpus.GPU[i].Common = gpus.Common
+		lend(&gpus.GPU[i], measured)
 	}
 	slices.SortFunc(llms.LLM, func(a, b LLM) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(gpus.GPU, func(a, b GPU) int { return cmp.Compare(a.Name, b.Name) })
@@ -67,15 +75,15 @@ func LLMs() []LLM { return slices.Clone(catalogue().llms) }
 func GPUs() []GPU { return slices.Clone(catalogue().gpus) }
 
 // FindLLM returns the model with this name, or the only one whose name starts
-// with it; else an *UnknownNameError.
+// with it; else an *UnknownNameError. ReadLLM reads others from their config.json.
 func FindLLM(name string) (LLM, error) {
-	return find("model", name, catalogue().llms, func(m LLM) string { return m.Name })
+	return find("model", name, catalogue().llms, func(m LLM) (string, []string) { return m.Name, nil })
 }
 
-// FindGPU returns the GPU with this name, or the only one whose name starts
-// with it; else an *UnknownNameError.
+// FindGPU returns the GPU with this name or alias, or the only one whose name
+// starts with it; else an *UnknownNameError.
 func FindGPU(name string) (GPU, error) {
-	return find("GPU", name, catalogue().gpus, func(g GPU) string { return g.Name })
+	return find("GPU", name, catalogue().gpus, func(g GPU) (string, []string) { return g.Name, g.Aliases })
 }
 
 // hostTOML is the host section of the catalogue, in the units people write.
@@ -111,7 +119,7 @@ func DefaultHost(tp int) Host {
 		FrontPerTokenPs: picoseconds(h.FrontPerTokenUs * 1e-6),
 		StepFixedPs:     picoseconds(h.StepFixedMs * 1e-3),
 		StepPerSeqPs:    picoseconds(h.StepPerSeqUs * 1e-6),
-		StepTPPs:        picoseconds(stepTPMs[tp] * 1e-3),
+		StepTPPs:        picoseconds(stepTPMs[min(tp, 8)] * 1e-3),
 		SyncFixedPs:     picoseconds(h.SyncFixedMs * 1e-3),
 		SyncPerSeqPs:    picoseconds(h.SyncPerSeqUs * 1e-6),
 		PublishPerSeqPs: picoseconds(h.PublishPerSeqUs * 1e-6),

@@ -21,7 +21,7 @@ func newFigure(name string, value any, source string) Figure {
 		Name:       name,
 		Value:      fmt.Sprint(value),
 		Source:     source,
-		Assumption: strings.HasPrefix(source, "assumption"),
+		Assumption: strings.HasPrefix(source, "assumption") || strings.HasPrefix(source, "unknown"),
 	}
 }
 
@@ -35,27 +35,104 @@ func (d Deployment) Figures() []Figure {
 			figures = append(figures, f)
 		}
 	}
-	figures = append(figures, tomlFigures("common", reflect.ValueOf(d.GPU.Common), "", d.GPU.Common.Sources)...)
+	for _, f := range tomlFigures("common", reflect.ValueOf(d.GPU.Common), "", d.GPU.Common.Sources) {
+		if d.usesCommon(strings.TrimPrefix(f.Name, "common.")) {
+			figures = append(figures, f)
+		}
+	}
 	return append(figures, d.hostFigures()...)
 }
 
 // shape writes the model's shape on one line.
 func (m LLM) shape() string {
-	return fmt.Sprintf("%d layers, hidden %d, heads %d/%d × %d, intermediate %d, vocabulary %d",
-		m.Layers, m.Hidden, m.Heads, m.KVHeads, m.HeadDim, m.Intermediate, m.Vocab)
+	text := fmt.Sprintf("%d layers, hidden %d, ", m.Layers, m.Hidden)
+	if a := m.MLA; m.isMLA() {
+		text += fmt.Sprintf("%d heads of latent attention (%d + %d per token)", m.Heads, a.KVRank, a.RopeDim)
+	} else {
+		text += fmt.Sprintf("heads %d/%d × %d", m.Heads, m.KVHeads, m.HeadDim)
+	}
+	if m.Window > 0 {
+		text += fmt.Sprintf(" (window %d in %d layers)", m.Window, m.WindowLayers)
+	}
+	if m.denseLayers() > 0 {
+		text += fmt.Sprintf(", intermediate %d", m.Intermediate)
+	}
+	if e := m.MoE; m.isMoE() {
+		text += fmt.Sprintf(", %d of %d experts × %d", e.TopK, e.Experts, e.Intermediate)
+		if e.Shared > 0 {
+			text += fmt.Sprintf(" + %d shared", e.Shared)
+		}
+	}
+	return text + fmt.Sprintf(", vocabulary %d", m.Vocab)
+}
+
+// AttentionKind names the model's attention in a word or two.
+func (m LLM) AttentionKind() string {
+	kind := "GQA"
+	switch {
+	case m.isMLA():
+		return "MLA"
+	case m.KVHeads == m.Heads:
+		kind = "MHA"
+	case m.KVHeads == 1:
+		kind = "MQA"
+	}
+	if m.Window > 0 {
+		kind += fmt.Sprintf(", window %d", m.Window)
+	}
+	return kind
+}
+
+// ExpertKind writes how many of the experts a token uses, or "-" for a dense
+// model.
+func (m LLM) ExpertKind() string {
+	if !m.isMoE() {
+		return "-"
+	}
+	return fmt.Sprintf("%d of %d", m.MoE.TopK, m.MoE.Experts)
 }
 
 // uses says whether the deployment depends on a figure of its GPU.
 func (d Deployment) uses(key string) bool {
-	switch key {
-	case "gemm.fp8", "peak_fp8_tflops":
+	m := d.LLM
+	part, dtype, _ := strings.Cut(key, ".")
+	switch part {
+	case "gemm":
+		_, a, _ := d.GPU.gemm(d.WeightDtype)
+		return dtype == BF16 || dtype == a.dtype
+	case "attention":
+		return !m.isMLA() && dtype == d.KVDtype
+	case "mla":
+		return m.isMLA() && (dtype == BF16 || dtype == d.WeightDtype)
+	case "moe":
+		return m.isMoE() && (dtype == BF16 || dtype == d.WeightDtype)
+	case "all_reduce":
+		return key == fmt.Sprintf("all_reduce.tp%d", min(d.TP, 8))
+	case "all_to_all":
+		return d.EP > d.TP
+	case "peak_fp8_tflops":
 		return d.WeightDtype == FP8
-	case "attention.bf16", "attention.fp8":
-		return key == "attention."+d.KVDtype
-	case "all_reduce.tp2", "all_reduce.tp4", "all_reduce.tp8":
-		return key == fmt.Sprintf("all_reduce.tp%d", d.TP)
-	case "nvlink_gbs":
-		return false // the all-reduce coefficients hold what it does to a step
+	case "peak_int8_tops":
+		return d.WeightDtype == INT8
+	case "peak_fp4_tflops":
+		return d.WeightDtype == NVFP4 || d.WeightDtype == MXFP4
+	case "nvlink_gbs", "pcie_gbs":
+		return d.PP > 1 // the all-reduce coefficients hold what it does else
+	case "topology", "node_gpus":
+		return d.GPUs() > 1 || d.EP > 1
+	}
+	return true
+}
+
+// usesCommon says whether the deployment depends on a figure of all GPUs.
+func (d Deployment) usesCommon(key string) bool {
+	switch key {
+	case "network_gbs", "network_us":
+		return d.GPUs() > d.GPU.NodeGPUs || d.EP > d.GPU.NodeGPUs
+	case "node_link_us":
+		return d.PP > 1
+	case "router_skew_factor", "router_skew_power":
+		return d.EP > 1 && d.ExpertImbalance == 0
 	}
 	return true
 }
@@ -72,7 +149,11 @@ func tomlFigures(prefix string, v reflect.Value, parent string, sources map[stri
 		}
 		field, key := v.Field(i), parent+tag
 		if source, ok := sources[key]; ok {
-			figures = append(figures, newFigure(prefix+"."+key, figureValue(field), source))
+			value := figureValue(field)
+			if strings.HasPrefix(source, "unknown") {
+				value = "unknown"
+			}
+			figures = append(figures, newFigure(prefix+"."+key, value, source))
 		} else if field.Kind() == reflect.Struct {
 			figures = append(figures, tomlFigures(prefix, field, key+".", sources)...)
 		}

@@ -2,6 +2,7 @@ package models
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -25,25 +26,33 @@ func (e *UnknownNameError) Error() string {
 	return fmt.Sprintf("unknown %s %q: the catalogue has %s", e.Kind, e.Name, strings.Join(e.All, ", "))
 }
 
-// find returns the item of that name, else the only one whose name starts with
-// it. Case does not matter.
-func find[T any](kind, name string, items []T, nameOf func(T) string) (T, error) {
+// find returns the item of that name or alias, else the only one whose name
+// starts with it, up to a dash or not. Case does not matter.
+func find[T any](kind, name string, items []T, namesOf func(T) (string, []string)) (T, error) {
 	want := strings.ToLower(strings.TrimSpace(name))
 	e := &UnknownNameError{Kind: kind, Name: name}
-	var match T
+	var match, word T
+	words := 0
 	for _, it := range items {
-		has := nameOf(it)
-		if has == want {
+		has, aliases := namesOf(it)
+		if has == want || slices.Contains(aliases, want) {
 			return it, nil
 		}
 		if want != "" && strings.HasPrefix(has, want) {
 			match = it
 			e.Near = append(e.Near, has)
+			if has[len(want)] == '-' {
+				word = it
+				words++
+			}
 		}
 		e.All = append(e.All, has)
 	}
-	if len(e.Near) == 1 {
+	switch {
+	case len(e.Near) == 1:
 		return match, nil
+	case words == 1:
+		return word, nil
 	}
 	if e.Ambiguous = len(e.Near) > 1; !e.Ambiguous {
 		e.Near = nearest(want, e.All)

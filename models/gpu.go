@@ -1,30 +1,57 @@
 package models
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // GPU is one accelerator: its data sheet, and the kernel coefficients measured
-// on it. Each figure's source is in Sources under the figure's TOML key.
+// on it, or taken over from the GPU that it is Like. Each figure's source is in
+// Sources under the figure's TOML key; one that starts with "unknown" marks a
+// figure that nobody published, whose value is zero.
 type GPU struct {
-	Name      string `toml:"name"`
-	MemoryMiB int    `toml:"memory_mib"` // as torch sees it
+	Name      string   `toml:"name"`
+	Aliases   []string `toml:"aliases"`
+	MemoryMiB int      `toml:"memory_mib"` // as torch sees it
 
 	PeakBF16TFLOPS float64 `toml:"peak_bf16_tflops"` // dense
 	PeakFP8TFLOPS  float64 `toml:"peak_fp8_tflops"`  // dense; 0 = not supported
+	PeakINT8TOPS   float64 `toml:"peak_int8_tops"`   // dense; 0 = not supported
+	PeakFP4TFLOPS  float64 `toml:"peak_fp4_tflops"`  // dense; 0 = not supported
 	BandwidthGBs   float64 `toml:"bandwidth_gbs"`    // HBM, GB/s
-	NVLinkGBs      float64 `toml:"nvlink_gbs"`       // one direction per GPU
+	NVLinkGBs      float64 `toml:"nvlink_gbs"`       // one direction per GPU; 0 = PCIe only
+
+	Topology string  `toml:"topology"`  // of the links between a node's GPUs: one of topologies
+	NodeGPUs int     `toml:"node_gpus"` // GPUs that these links connect
+	PCIeGBs  float64 `toml:"pcie_gbs"`  // one direction per GPU
 
 	TDPW        float64 `toml:"tdp_w"`
 	MaxClockMHz int     `toml:"max_clock_mhz"`
 	MinClockMHz int     `toml:"min_clock_mhz"` // lowest SM clock that a power cap or heat leads to
-	MaxTempC    float64 `toml:"max_temp_c"`    // software thermal slowdown starts here
+	MaxTempC    float64 `toml:"max_temp_c"`    // software thermal slowdown starts here; 0 = unknown
+
+	// Like names the GPU whose kernel efficiencies and collectives are taken over:
+	// nothing was measured on this one. Links are those of LinkLike, if given.
+	Like     string `toml:"like"`
+	LinkLike string `toml:"link_like"`
 
 	GEMM      ByDtype[GEMM]      `toml:"gemm"`       // by weight dtype
 	Attention ByDtype[Attention] `toml:"attention"`  // by KV dtype
+	MoE       ByDtype[MoEKernel] `toml:"moe"`        // by weight dtype
+	MLA       ByDtype[MLAKernel] `toml:"mla"`        // by weight dtype
 	AllReduce AllReduces         `toml:"all_reduce"` // by TP degree
+	AllToAll  AllToAll           `toml:"all_to_all"`
 
 	Common  Common            `toml:"-"`      // the catalogue's constants for every GPU
 	Sources map[string]string `toml:"source"` // read-only, shared by copies
 }
+
+// Topologies of the links between the GPUs of a node.
+const (
+	meshTopology  = "mesh"  // every pair at full speed (NVSwitch, Infinity Fabric)
+	pairsTopology = "pairs" // bridges between pairs, PCIe between these
+	pcieTopology  = "pcie"
+)
 
 // GEMM holds the coefficients of a matrix multiplication's time (see
 // gemmKernel.seconds), fitted to a kernel table at locked maximum clock.
@@ -47,6 +74,35 @@ type Attention struct {
 	DecodePerSeqNs     float64 `toml:"decode_per_seq_ns"`    // g_seq, ns per decode row and layer
 	PrefillMAPEPct     float64 `toml:"prefill_mape_pct"`     // %
 	DecodeMAPEPct      float64 `toml:"decode_mape_pct"`      // %
+}
+
+// MoEKernel holds the coefficients of a layer's expert GEMMs with routing,
+// permutation and sum (see moeKernel.seconds).
+type MoEKernel struct {
+	LaunchUs   float64 `toml:"launch_us"`
+	ComputeEff float64 `toml:"compute_eff"` // share of the dtype's dense peak
+	MemoryEff  float64 `toml:"memory_eff"`  // share of HBM peak, on the weights of the experts touched
+	LocalBytes float64 `toml:"local_bytes"` // a_l: passes over the activations of this rank's experts
+	GroupBytes float64 `toml:"group_bytes"` // a_g: passes over those of the whole group
+	MAPEPct    float64 `toml:"mape_pct"`
+}
+
+// MLAKernel holds the coefficients of a whole latent-attention block:
+// projections, attention and output (see mlaKernel).
+type MLAKernel struct {
+	DecodeUs       float64 `toml:"decode_us"`
+	ComputeEff     float64 `toml:"compute_eff"` // of the projections, share of the dtype's peak
+	MemoryEff      float64 `toml:"memory_eff"`
+	AttnEff        float64 `toml:"attn_eff"`    // of decode attention, share of the BF16 peak
+	KVEff          float64 `toml:"kv_eff"`      // share of HBM peak on a BF16 latent
+	KVEffFP8       float64 `toml:"kv_eff_fp8"`  // the same on an FP8 latent
+	SeqHeadPs      float64 `toml:"seq_head_ps"` // per decode row and head of the rank
+	PrefillUs      float64 `toml:"prefill_us"`
+	PrefillEff     float64 `toml:"prefill_eff"`      // projections of prefill
+	PrefillAttnEff float64 `toml:"prefill_attn_eff"` // share of the BF16 peak
+	TokenHeadPs    float64 `toml:"token_head_ps"`    // per prefill token and head
+	DecodeMAPEPct  float64 `toml:"decode_mape_pct"`
+	PrefillMAPEPct float64 `toml:"prefill_mape_pct"`
 }
 
 // AllReduce is the time of one all-reduce between the GPUs of a replica inside a CUDA graph: a
@@ -79,23 +135,37 @@ func (a AllReduces) of(tp int) AllReduce {
 	return AllReduce{}
 }
 
+// AllToAll is the exchange of tokens with the GPUs that hold their experts, on
+// one node: alpha + bytes of the rank's tokens/bus, for dispatch and combine each.
+type AllToAll struct {
+	AlphaUs float64 `toml:"alpha_us"`
+	BusGBs  float64 `toml:"bus_gbs"`
+}
+
 // ByDtype holds one set of coefficients per number format; a zero set was not
 // measured.
 type ByDtype[T comparable] struct {
-	BF16 T `toml:"bf16"`
-	FP8  T `toml:"fp8"`
+	BF16  T `toml:"bf16"`
+	FP8   T `toml:"fp8"`
+	MXFP4 T `toml:"mxfp4"`
+	NVFP4 T `toml:"nvfp4"`
 }
 
-func (b ByDtype[T]) of(dtype string) (T, error) {
+// of returns the coefficients measured for a dtype.
+func (b ByDtype[T]) of(dtype string) (T, bool) {
 	var zero T
-	v := b.BF16
-	if dtype == FP8 {
+	v := zero
+	switch dtype {
+	case BF16:
+		v = b.BF16
+	case FP8:
 		v = b.FP8
+	case MXFP4:
+		v = b.MXFP4
+	case NVFP4:
+		v = b.NVFP4
 	}
-	if v == zero {
-		return zero, fmt.Errorf("no %s coefficients in the catalogue", dtype)
-	}
-	return v, nil
+	return v, v != zero
 }
 
 // Common holds what the step time and power models share between all GPUs.
@@ -105,13 +175,20 @@ type Common struct {
 
 	LayerSmallUs   float64 `toml:"layer_small_us"`   // norms, rope, KV write, activation: launches, µs per layer
 	SmallMemoryEff float64 `toml:"small_memory_eff"` // share of HBM peak on their bytes
-	EagerLayerUs   float64 `toml:"eager_layer_us"`   // launch floor of a layer without CUDA graph, µs
-	GraphMaxTokens int32   `toml:"graph_max_tokens"` // largest captured CUDA graph, tokens
 
-	SamplerBytes     float64 `toml:"sampler_bytes"`      // per logit
-	SamplerMemoryEff float64 `toml:"sampler_memory_eff"` // share of HBM peak
+	EagerLayerUs   float64 `toml:"eager_layer_us"`   // least time of a layer in a step without CUDA graph, µs
+	GraphMaxTokens int32   `toml:"graph_max_tokens"` // largest captured step
+
+	SamplerBytes     float64 `toml:"sampler_bytes"` // passes over the logits, bytes per sequence and vocabulary entry
+	SamplerMemoryEff float64 `toml:"sampler_memory_eff"`
 
 	AllReduceKnotBytes [allReduceKnots]int64 `toml:"all_reduce_knot_bytes"`
+
+	NetworkGBs       float64 `toml:"network_gbs"`        // one NIC per GPU, one direction
+	NetworkUs        float64 `toml:"network_us"`         // latency of a hop between nodes
+	NodeLinkUs       float64 `toml:"node_link_us"`       // latency of a hop between the GPUs of a node
+	RouterSkewFactor float64 `toml:"router_skew_factor"` // see DefaultExpertImbalance
+	RouterSkewPower  float64 `toml:"router_skew_power"`
 
 	Power   Power             `toml:"power"`
 	Sources map[string]string `toml:"source"` // read-only, shared by copies
@@ -130,16 +207,36 @@ type Power struct {
 	HysteresisC     float64 `toml:"hysteresis_c"` // a slowdown ends this far below MaxTempC
 }
 
-// peakFLOPS returns the dense peak of a weight dtype in FLOP/s.
-func (g GPU) peakFLOPS(dtype string) float64 {
-	if dtype == FP8 {
-		return g.PeakFP8TFLOPS * 1e12
-	}
-	return g.PeakBF16TFLOPS * 1e12
-}
-
 // bandwidth returns the HBM peak in bytes/s.
 func (g GPU) bandwidth() float64 { return g.BandwidthGBs * 1e9 }
 
+// peakBF16 returns the dense BF16 peak in FLOP/s.
+func (g GPU) peakBF16() float64 { return g.PeakBF16TFLOPS * 1e12 }
+
 // maxBin returns the clock bin of the maximum SM clock.
 func (g GPU) maxBin() int { return g.MaxClockMHz / ClockStepMHz }
+
+// Measured says whether kernels were measured on this GPU. If not, its step
+// times are those of another GPU scaled by the peak rates: right to about ±30 %.
+func (g GPU) Measured() bool { return g.Like == "" }
+
+// Unknown returns the keys of the figures that nobody published.
+func (g GPU) Unknown() []string {
+	var keys []string
+	for _, key := range []string{"max_temp_c", "min_clock_mhz"} {
+		if strings.HasPrefix(g.Sources[key], "unknown") {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// CheckThermal says why power and heat cannot be modelled on this GPU: figures
+// that they need are unknown, and are not guessed.
+func (g GPU) CheckThermal() error {
+	if keys := g.Unknown(); len(keys) > 0 {
+		return fmt.Errorf("heat of %s cannot be modelled, unknown: %s (%s)", g.Name, strings.Join(keys, ", "),
+			strings.TrimPrefix(g.Sources[keys[0]], "unknown: "))
+	}
+	return nil
+}

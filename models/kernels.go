@@ -15,19 +15,21 @@ type gemmKernel struct {
 	bytesPerS   float64
 	p           float64
 	quantS      float64 // per activation element
-	weightBytes float64 // of one weight or input element
+	weightBytes float64 // of one weight element
+	inputBytes  float64 // of one activation element
 }
 
-func newGEMM(c GEMM, g GPU, dtype string, staticScales bool) gemmKernel {
+func newGEMM(c GEMM, g GPU, a arithmetic, dtype string, staticScales bool) gemmKernel {
 	k := gemmKernel{
 		launchS:     c.LaunchUs * 1e-6,
-		flopsPerS:   c.ComputeEff * g.peakFLOPS(dtype),
+		flopsPerS:   c.ComputeEff * a.peak,
 		bytesPerS:   c.MemoryEff * g.bandwidth(),
 		p:           c.P,
 		quantS:      c.QuantPs * 1e-12,
-		weightBytes: float64(dtypeBytes(dtype)),
+		weightBytes: dtypeBytes(dtype),
+		inputBytes:  a.input,
 	}
-	if staticScales {
+	if staticScales || a.dtype == BF16 {
 		k.quantS = 0
 	}
 	return k
@@ -35,7 +37,7 @@ func newGEMM(c GEMM, g GPU, dtype string, staticScales bool) gemmKernel {
 
 // bytes returns what an m×k by k×n product moves: weights, input, BF16 output.
 func (g *gemmKernel) bytes(m, n, k float64) float64 {
-	return g.weightBytes*(n*k+m*k) + 2*m*n
+	return g.weightBytes*n*k + g.inputBytes*m*k + 2*m*n
 }
 
 // seconds returns the time of an m×k by k×n product. Compute and memory time
@@ -60,6 +62,7 @@ type attentionKernel struct {
 	prefillS    float64 // launch
 	pairS       float64 // per (query token, key) pair at kappa = 1
 	extraTokens float64 // keys that one query token costs extra
+	tokenS      float64 // per query token, beside those
 	decodeS     float64 // launch
 	ctxS        float64 // per token of decode context
 	seqS        float64 // per decode row
@@ -67,10 +70,10 @@ type attentionKernel struct {
 
 // newAttention takes the query and KV heads of one rank.
 func newAttention(c Attention, g GPU, heads, kvHeads, headDim int, kvDtype string) attentionKernel {
-	kvBytes := float64(2*kvHeads*headDim) * float64(dtypeBytes(kvDtype))
+	kvBytes := float64(2*kvHeads*headDim) * dtypeBytes(kvDtype)
 	return attentionKernel{
 		prefillS:    c.PrefillUs * 1e-6,
-		pairS:       4 * float64(heads*headDim) / (c.PrefillEff * g.peakFLOPS(BF16)),
+		pairS:       4 * float64(heads*headDim) / (c.PrefillEff * g.peakBF16()),
 		extraTokens: c.PrefillExtraTokens,
 		decodeS:     c.DecodeUs * 1e-6,
 		ctxS:        kvBytes / (c.DecodeEff * g.bandwidth()),
@@ -87,49 +90,4 @@ func (a *attentionKernel) prefillSeconds(area, tokens, kappa float64) float64 {
 // decodeSeconds returns the time of rows decode rows with this context in sum.
 func (a *attentionKernel) decodeSeconds(ctx, rows float64) float64 {
 	return a.decodeS + a.ctxS*ctx + a.seqS*rows
-}
-
-// allReduceKernel is an all-reduce over tp GPUs; the zero value costs nothing.
-type allReduceKernel struct {
-	alphaS, perByteS float64 // if there are no knots
-	logBytes, logS   []float64
-}
-
-func newAllReduce(c AllReduce, knotBytes [allReduceKnots]int64, tp int) allReduceKernel {
-	if tp == 1 {
-		return allReduceKernel{}
-	}
-	if c.KnotsUs[0] == 0 {
-		ring := 2 * float64(tp-1) / float64(tp)
-		return allReduceKernel{alphaS: c.AlphaUs * 1e-6, perByteS: ring / (c.BusGBs * 1e9)}
-	}
-	var k allReduceKernel
-	for i, us := range c.KnotsUs {
-		k.logBytes = append(k.logBytes, math.Log(float64(knotBytes[i])))
-		k.logS = append(k.logS, math.Log(us*1e-6))
-	}
-	return k
-}
-
-// seconds returns the time of an all-reduce of this many bytes per GPU. Between
-// knots it is a power law; below the first knot it is latency, constant; above
-// the last it is bandwidth, proportional to the bytes.
-func (a *allReduceKernel) seconds(bytes float64) float64 {
-	n := len(a.logS)
-	if n == 0 {
-		return a.alphaS + a.perByteS*bytes
-	}
-	x := math.Log(bytes)
-	if x <= a.logBytes[0] {
-		return math.Exp(a.logS[0])
-	}
-	if x >= a.logBytes[n-1] {
-		return math.Exp(a.logS[n-1] + x - a.logBytes[n-1])
-	}
-	i := 1
-	for a.logBytes[i] < x {
-		i++
-	}
-	share := (x - a.logBytes[i-1]) / (a.logBytes[i] - a.logBytes[i-1])
-	return math.Exp(a.logS[i-1] + share*(a.logS[i]-a.logS[i-1]))
 }

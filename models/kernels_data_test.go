@@ -91,7 +91,7 @@ func TestGEMMReproducesTheFitErrorOfItsKernelTable(t *testing.T) {
 			if d.coefficients == (GEMM{}) {
 				continue
 			}
-			kernel := newGEMM(d.coefficients, gpu, d.dtype, false)
+			kernel := newGEMM(d.coefficients, gpu, gpu.arithmetic(d.dtype), d.dtype, false)
 			var e, all fitErrors
 			for _, r := range rows {
 				m, n, kk := r.num(t, "m"), r.num(t, "n"), r.num(t, "k")
@@ -100,7 +100,7 @@ func TestGEMMReproducesTheFitErrorOfItsKernelTable(t *testing.T) {
 					continue
 				}
 				all.add(kernel.seconds(m, n, kk, 1), r.num(t, "latency_ms")/1e3)
-				if !k.gemmFromL2(n * kk * float64(dtypeBytes(d.dtype))) {
+				if !k.gemmFromL2(n * kk * dtypeBytes(d.dtype)) {
 					e = append(e, all[len(all)-1])
 				}
 			}
@@ -138,7 +138,7 @@ func TestAttentionReproducesTheFitErrorOfItsKernelTables(t *testing.T) {
 				if b, ctx := r.num(t, "batch"), r.num(t, "isl")+r.num(t, "step"); keep(r) && ctx >= 64 {
 					a := kernelOf(r)
 					all.add(a.decodeSeconds(b*ctx, b), r.num(t, "latency_ms")/1e3)
-					if !k.decodeFromL2(b * ctx * 2 * r.num(t, "kv_heads") * 128 * float64(dtypeBytes(d.dtype))) {
+					if !k.decodeFromL2(b * ctx * 2 * r.num(t, "kv_heads") * 128 * dtypeBytes(d.dtype)) {
 						de = append(de, all[len(all)-1])
 					}
 				}
@@ -154,7 +154,7 @@ func TestAllReduceReproducesTheErrorOfItsMeasuredTable(t *testing.T) {
 		gpu := mustGPU(t, k.gpu)
 		for _, tp := range []int{2, 4, 8} {
 			c := gpu.AllReduce.of(tp)
-			kernel := newAllReduce(c, gpu.Common.AllReduceKnotBytes, tp)
+			kernel := newAllReduce(gpu, tp)
 			var e fitErrors
 			k.allReduces(t, tp, func(bytes, seconds float64) { e.add(kernel.seconds(bytes), seconds) })
 			matchesFit(t, fmt.Sprintf("%s all-reduce TP%d", k.gpu, tp), e, e, c.MAPEPct)

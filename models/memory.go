@@ -29,7 +29,7 @@ type FitError struct {
 }
 
 func (e *FitError) Error() string {
-	fits := "no TP degree up to 8 fits"
+	fits := "no TP degree within a node fits"
 	if len(e.Fits) > 0 {
 		fits = "would fit with tensor_parallel = " + strings.Trim(strings.ReplaceAll(fmt.Sprint(e.Fits), " ", ", "), "[]")
 	}
@@ -47,17 +47,19 @@ func (d Deployment) Memory(blockSize int32) (Memory, error) {
 	if blockSize < 1 {
 		return Memory{}, fmt.Errorf("KV block size is %d tokens, must be at least 1", blockSize)
 	}
-	m, shortGiB := d.memory(d.TP, d.OverheadGiB, blockSize)
+	m, shortGiB := d.memory(d.layout(), d.OverheadGiB, blockSize)
 	if shortGiB <= 0 {
 		return m, nil
 	}
 	e := &FitError{LLM: d.LLM.Name, GPU: d.GPU.Name, TP: d.TP, ShortGiB: shortGiB}
 	for _, tp := range tpDegrees {
-		if d.LLM.whyNotTP(tp) != "" {
+		if d.LLM.whyNotTP(tp) != "" || tp > d.GPU.NodeGPUs {
 			continue
 		}
 		overheadGiB := DefaultOverheadGiB(d.LLM, tp, d.MaxBatchedTokens)
-		if _, short := d.memory(tp, overheadGiB, blockSize); short <= 0 {
+		l := d.layout()
+		l.tp = tp
+		if _, short := d.memory(l, overheadGiB, blockSize); short <= 0 {
 			e.Fits = append(e.Fits, tp)
 		}
 	}
@@ -65,14 +67,14 @@ func (d Deployment) Memory(blockSize int32) (Memory, error) {
 }
 
 // memory also returns by how many GiB two blocks do not fit.
-func (d Deployment) memory(tp int, overheadGiB float64, blockSize int32) (m Memory, shortGiB float64) {
+func (d Deployment) memory(l layout, overheadGiB float64, blockSize int32) (m Memory, shortGiB float64) {
 	m.TotalGiB = float64(d.GPU.MemoryMiB) / 1024
 	m.UsableGiB = m.TotalGiB * d.MemoryUtilization
-	m.WeightsGiB = float64(d.LLM.weightBytesPerGPU(tp, d.WeightDtype)) / gib
+	m.WeightsGiB = float64(d.LLM.weightBytesPerGPU(l, d.WeightDtype)) / gib
 	m.OverheadGiB = overheadGiB
 	m.KVGiB = m.UsableGiB - m.WeightsGiB - m.OverheadGiB
 
-	blockGiB := float64(int64(blockSize)*d.LLM.KVBytesPerTokenPerGPU(tp, d.KVDtype)) / gib
+	blockGiB := float64(int64(blockSize)*d.LLM.kvBytesPerGPU(l, d.KVDtype)) / gib
 	if m.KVGiB < 2*blockGiB {
 		return m, 2*blockGiB - m.KVGiB
 	}
@@ -91,6 +93,12 @@ func DefaultOverheadGiB(m LLM, tp int, maxBatchedTokens int32) float64 {
 	if tp > 1 {
 		overheadGiB += h.OverheadTPGiB
 	}
-	perToken := 2 * (4*m.Hidden + 3*m.Intermediate/tp)
+	perToken := 2 * (4*m.Hidden + 3*m.activeIntermediate()/tp)
 	return overheadGiB + float64(maxBatchedTokens)*float64(perToken)/gib
+}
+
+// activeIntermediate returns the widest MLP that a token passes: the dense one,
+// or its experts side by side.
+func (m LLM) activeIntermediate() int {
+	return max(m.Intermediate, m.MoE.TopK*m.MoE.Intermediate+m.MoE.Shared)
 }

@@ -28,6 +28,18 @@ var shapes = []struct {
 	{"llama-2-7b", 6.738, 524288, [3]int64{262144, 131072, 65536}},
 	{"llama-2-13b", 13.016, 819200, [3]int64{409600, 204800, 102400}},
 	{"llama-2-70b", 68.977, 327680, [3]int64{163840, 81920, 40960}},
+	{"codellama-34b", 33.744, 196608, [3]int64{98304, 49152, 24576}},
+	{"mistral-nemo", 12.248, 163840, [3]int64{81920, 40960, 20480}},
+	{"qwen2.5-7b", 7.616, 57344, [3]int64{28672, 14336, 14336}},
+	{"yi-34b", 34.389, 245760, [3]int64{122880, 61440, 30720}},
+	{"mixtral-8x7b", 46.703, 131072, [3]int64{65536, 32768, 16384}},
+	{"mixtral-8x22b", 140.630, 229376, [3]int64{114688, 57344, 28672}},
+	{"qwen3-30b-a3b", 30.532, 98304, [3]int64{49152, 24576, 24576}},
+	{"qwen3-235b-a22b", 235.094, 192512, [3]int64{96256, 48128, 48128}},
+	{"deepseek-v3", 671.026, 70272, [3]int64{70272, 70272, 70272}},
+	{"deepseek-r1", 671.026, 70272, [3]int64{70272, 70272, 70272}},
+	{"gpt-oss-20b", 20.915, 26112, [3]int64{13056, 6528, 3264}},
+	{"gpt-oss-120b", 116.829, 39168, [3]int64{19584, 9792, 4896}},
 }
 
 func TestParametersAndKVBytesMatchThePublishedShapes(t *testing.T) {
@@ -75,11 +87,24 @@ func TestFP8WeightsKeepEmbeddingsAndNormsInBF16(t *testing.T) {
 func TestWeightsOfAllRanksAddUpToTheModel(t *testing.T) {
 	for _, m := range LLMs() {
 		for _, tp := range tpDegrees {
-			sum := int64(tp) * m.weightBytesPerGPU(tp, BF16)
-			_, vectors := m.layerParams(1)
-			replicated := 2 * int64(tp-1) * (int64(m.Layers)*vectors + int64(m.Hidden))
-			if sum != m.WeightBytes(BF16)+replicated {
-				t.Errorf("%s TP%d: ranks hold %d bytes, want %d and %d of replicated norms", m.Name, tp, sum, m.WeightBytes(BF16), replicated)
+			if m.whyNotTP(tp) != "" || tp > m.KVHeads {
+				continue
+			}
+			// Every rank holds the norms, the router, and what latent attention compresses to.
+			sum := int64(tp) * m.weightBytesPerGPU(layout{tp: tp, pp: 1}, BF16)
+			one, _, vectors := m.attnParams(1)
+			each, _, _ := m.attnParams(tp)
+			replicated := int64(m.Layers)*(int64(tp)*each-one) + int64(tp-1)*int64(m.Hidden)
+			replicated += int64(tp-1) * int64(m.Layers) * m.normParams()
+			replicated += int64(tp-1) * int64(m.Layers-m.denseLayers()) * int64(m.Hidden*m.MoE.Experts)
+			if !m.AttnBias {
+				replicated += int64(tp-1) * int64(m.Layers) * vectors
+			}
+			if m.MoE.Bias {
+				replicated += int64(tp-1) * int64(m.Layers) * int64(m.MoE.Experts*(m.Hidden+1))
+			}
+			if want := m.WeightBytes(BF16) + 2*replicated; sum != want {
+				t.Errorf("%s TP%d: ranks hold %d bytes, want %d, %d of them replicated", m.Name, tp, sum, want, 2*replicated)
 			}
 		}
 	}
@@ -166,13 +191,14 @@ func TestInvalidDeploymentsAreRefusedWithTheReason(t *testing.T) {
 		change func(*Deployment)
 		want   string
 	}{
-		{func(d *Deployment) { d.TP = 3 }, "power of two; allowed: [1 2 4 8]"},
-		{func(d *Deployment) { d.TP = 16 }, "at most 8 GPUs"},
+		{func(d *Deployment) { d.TP = 3 }, "power of two; allowed: [1 2 4 8 16 32]"},
+		{func(d *Deployment) { d.TP = 64 }, "at most 32 GPUs"},
 		{func(d *Deployment) { d.TP = 0 }, "power of two"},
 		{func(d *Deployment) { d.LLM.Heads, d.TP = 36, 8 }, "36 attention heads do not divide by it; allowed: [1 2 4]"},
 		{func(d *Deployment) { d.LLM.KVHeads, d.TP = 6, 4 }, "6 KV heads neither"},
-		{func(d *Deployment) { d.WeightDtype = "int3" }, `weight dtype is "int3", allowed are "bf16" and "fp8"`},
-		{func(d *Deployment) { d.GPU = mustGPU(t, "a100"); d.WeightDtype = FP8 }, "no fp8 coefficients"},
+		{func(d *Deployment) { d.WeightDtype = "int3" }, `weight dtype is "int3", allowed are bf16, fp8, int8, int4, mxfp4, nvfp4`},
+		{func(d *Deployment) { d.PP = 33 }, "it has 32 layers"},
+		{func(d *Deployment) { d.EP = 2 }, "it has no experts"},
 		{func(d *Deployment) { d.MemoryUtilization = 92 }, "must be in (0, 1]"},
 		{func(d *Deployment) { d.MaxBatchedTokens = 0 }, "must be at least 1"},
 		{func(d *Deployment) { d.OverheadGiB = -1 }, "must not be negative"},
@@ -190,7 +216,7 @@ func TestInvalidDeploymentsAreRefusedWithTheReason(t *testing.T) {
 	d := deployment(t, "llama-3.1-8b", "h100-sxm-80gb", 1)
 	d.TP = 5
 	var tp *TPError
-	if err := d.Validate(); !errors.As(err, &tp) || !slices.Equal(tp.Valid, []int{1, 2, 4, 8}) {
+	if err := d.Validate(); !errors.As(err, &tp) || !slices.Equal(tp.Valid, []int{1, 2, 4, 8, 16, 32}) {
 		t.Errorf("TP 5: %v", err)
 	}
 }

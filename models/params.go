@@ -2,64 +2,107 @@ package models
 
 // Weight and KV sizes, from the model's shape alone.
 
-// dtypeBytes returns the bytes of one element. Dtypes are checked by Validate.
-func dtypeBytes(dtype string) int64 {
-	if dtype == FP8 {
-		return 1
+// sizes are the parameters of a whole model on one rank, by what format they
+// have: matrices and experts follow the weight dtype (mxfp4 the experts only),
+// the rest stays BF16.
+type sizes struct{ matrices, experts, bf16 int64 }
+
+// bytes returns what they take. An mxfp4 checkpoint of a mixture of experts
+// quantises the experts only (gpt-oss).
+func (s sizes) bytes(dtype string) int64 {
+	linear := dtype
+	if dtype == MXFP4 && s.experts > 0 {
+		linear = BF16
 	}
-	return 2
+	return sizeOf(s.matrices, linear) + sizeOf(s.experts, dtype) + 2*s.bf16
 }
 
-// layerParams splits a layer's parameters on one of tp ranks: matrices that
-// follow the weight dtype, and norms and biases that stay BF16.
-func (m LLM) layerParams(tp int) (matrices, vectors int64) {
-	h, d := int64(m.Hidden), int64(m.HeadDim)
-	q, kv := int64(m.Heads/tp), int64(m.kvHeadsPerGPU(tp))
-	matrices = h*(q+2*kv)*d + q*d*h + 3*h*int64(m.Intermediate/tp)
-	vectors = 2 * h
-	if m.QKNorm {
-		vectors += 2 * d
+// layerSizes sums the layers on one rank of the fullest stage.
+func (m LLM) layerSizes(l layout) sizes {
+	layers := int64(m.stageLayers(l.pp))
+	// Dense layers come first, so the later stages are the fullest.
+	dense := max(0, int64(m.denseLayers())-int64(m.Layers)+layers)
+	h, tp := int64(m.Hidden), int64(l.tp)
+	matrices, absorbed, vectors := m.attnParams(l.tp)
+	s := sizes{matrices: layers * matrices, bf16: layers * (absorbed + vectors + m.normParams())}
+	s.matrices += dense * 3 * h * int64(m.Intermediate) / tp
+	if sparse := layers - dense; m.isMoE() {
+		s.matrices += sparse * 3 * h * int64(m.MoE.Shared) / tp
+		s.experts = sparse * m.expertParams(l)
+		s.bf16 += sparse * h * int64(m.MoE.Experts) // router
+		if m.MoE.Bias {
+			local := int64(m.MoE.Experts) / int64(max(1, l.ep))
+			s.bf16 += sparse * (local*int64(2*m.MoE.Intermediate/l.expertTP()+m.Hidden) + int64(m.MoE.Experts))
+		}
 	}
-	if m.AttnBias {
-		vectors += (q + 2*kv) * d
-	}
-	return matrices, vectors
+	return s
 }
 
-// embeddings returns the parameters of the embedding and the LM head, which is
-// none of its own when they are tied.
-func (m LLM) embeddings() int64 {
-	n := int64(m.Vocab) * int64(m.Hidden)
-	if m.TiedEmbed {
-		return n
-	}
-	return 2 * n
-}
+var whole = layout{tp: 1, pp: 1}
 
 // Params returns the number of parameters of the whole model.
 func (m LLM) Params() int64 {
-	matrices, vectors := m.layerParams(1)
-	return int64(m.Layers)*(matrices+vectors) + m.embeddings() + int64(m.Hidden)
+	s := m.layerSizes(whole)
+	return s.matrices + s.experts + s.bf16 + m.embeddings() + int64(m.Hidden)
 }
 
-// WeightBytes returns the bytes of all weights. Under fp8 the embedding, the LM
-// head and the norms stay BF16, as in published FP8 checkpoints.
-func (m LLM) WeightBytes(dtype string) int64 { return m.weightBytesPerGPU(1, dtype) }
+// ActiveParams returns the parameters that one token uses, embeddings included.
+func (m LLM) ActiveParams() int64 {
+	idle := int64(m.Layers-m.denseLayers()) * 3 * int64(m.Hidden) * int64(m.MoE.Intermediate) * int64(m.MoE.Experts-m.MoE.TopK)
+	return m.Params() - idle
+}
 
-// weightBytesPerGPU returns the bytes on one of tp ranks: matrices and the
-// vocabulary are split, norms and surplus KV heads are replicated.
-func (m LLM) weightBytesPerGPU(tp int, dtype string) int64 {
-	matrices, vectors := m.layerParams(tp)
-	layers := int64(m.Layers)
-	return layers*(matrices*dtypeBytes(dtype)+vectors*2) + (m.embeddings()/int64(tp)+int64(m.Hidden))*2
+// WeightBytes returns the bytes of all weights. Under another dtype than bf16
+// the embedding, the LM head, the router and the norms stay BF16, as in
+// published checkpoints.
+func (m LLM) WeightBytes(dtype string) int64 { return m.weightBytesPerGPU(whole, dtype) }
+
+// weightBytesPerGPU returns the bytes on one rank: matrices and the vocabulary
+// are split, norms, the router and surplus KV heads are replicated. Of several
+// stages the last is counted, with the LM head, or with the embedding on the
+// first where they are tied.
+func (m LLM) weightBytesPerGPU(l layout, dtype string) int64 {
+	embeddings := m.embeddings()
+	if l.pp > 1 {
+		embeddings = int64(m.Vocab) * int64(m.Hidden)
+	}
+	return m.layerSizes(l).bytes(dtype) + (embeddings/int64(l.tp)+int64(m.Hidden))*2
+}
+
+// windowShareTokens is the length of the request whose KV cache a windowed layer
+// is charged for: above its window it holds no more.
+const windowShareTokens = 2048
+
+// shortWindow says that the windowed layers hold less than they would without.
+func (m LLM) shortWindow() bool { return m.WindowLayers > 0 && m.Window < windowShareTokens }
+
+// kvPerLayer returns the KV elements of one token in one layer on one of tp
+// ranks. The latent of MLA belongs to all heads, so every rank holds it.
+func (m LLM) kvPerLayer(tp int) int64 {
+	if m.isMLA() {
+		return int64(m.MLA.KVRank + m.MLA.RopeDim)
+	}
+	return 2 * int64(m.kvHeadsPerGPU(tp)) * int64(m.HeadDim)
 }
 
 // KVBytesPerToken returns the KV cache bytes of one token over all layers of
-// the whole model: 2·layers·kv_heads·head_dim·bytes.
+// the whole model: 2·layers·kv_heads·head_dim·bytes, or layers·(kv_rank +
+// rope_dim)·bytes with MLA.
 func (m LLM) KVBytesPerToken(dtype string) int64 { return m.KVBytesPerTokenPerGPU(1, dtype) }
 
 // KVBytesPerTokenPerGPU returns the KV cache bytes of one token on one of tp
 // ranks. A rank holds at least one KV head, so it stops falling at tp = KVHeads.
+// Layers with a short window count with their share of a request of 2048 tokens.
 func (m LLM) KVBytesPerTokenPerGPU(tp int, dtype string) int64 {
-	return 2 * int64(m.Layers) * int64(m.kvHeadsPerGPU(tp)) * int64(m.HeadDim) * dtypeBytes(dtype)
+	return m.kvBytesPerGPU(layout{tp: tp, pp: 1}, dtype)
+}
+
+func (m LLM) kvBytesPerGPU(l layout, dtype string) int64 {
+	layers := int64(m.stageLayers(l.pp))
+	if !m.shortWindow() {
+		return sizeOf(layers*m.kvPerLayer(l.tp), dtype)
+	}
+	windowed := layers * int64(m.WindowLayers) / int64(m.Layers)
+	tokens := (layers-windowed)*windowShareTokens + windowed*int64(m.Window)
+	return sizeOf(tokens*m.kvPerLayer(l.tp), dtype) / windowShareTokens
 }

@@ -3,40 +3,28 @@ package models
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 )
 
-// Number formats of weights and KV cache.
-const (
-	BF16 = "bf16"
-	FP8  = "fp8"
-)
-
-// LLM is a dense language model's shape, from its published configuration.
-type LLM struct {
-	Name         string `toml:"name"`
-	Layers       int    `toml:"layers"`
-	Hidden       int    `toml:"hidden"`
-	Heads        int    `toml:"heads"` // query heads
-	KVHeads      int    `toml:"kv_heads"`
-	HeadDim      int    `toml:"head_dim"`
-	Intermediate int    `toml:"intermediate"`
-	Vocab        int    `toml:"vocab"`
-	TiedEmbed    bool   `toml:"tied_embed"` // LM head shares the embedding's weights
-	QKNorm       bool   `toml:"qk_norm"`
-	AttnBias     bool   `toml:"attn_bias"`     // of the Q, K and V projections
-	MaxModelLen  int    `toml:"max_model_len"` // the checkpoint's context limit, tokens
-	Source       string `toml:"source"`        // where the figures come from
-}
-
-// Deployment is one replica: a model on TP GPUs, with everything that its
+// Deployment is one replica: a model on TP·PP GPUs, with everything that its
 // memory and its step time depend on.
 type Deployment struct {
 	LLM LLM
 	GPU GPU
 	TP  int
+	PP  int // pipeline stages; 0 = 1
 
-	WeightDtype string // "bf16" or "fp8"
-	KVDtype     string // "bf16" or "fp8"
+	// EP is over how many GPUs whole experts are dealt out; 0 or 1 splits each
+	// expert over the TP ranks. Above TP the group spans EP/TP replicas, which
+	// are taken to do the same work at the same time.
+	EP int
+	// ExpertImbalance is the load of the busiest expert rank over the mean, at
+	// least 1; 0 = DefaultExpertImbalance.
+	ExpertImbalance float64
+
+	WeightDtype string // one of Dtypes
+	KVDtype     string // one of Dtypes
 
 	// StaticScales says that FP8 activation scales are part of the checkpoint.
 	// If false, each GEMM's input is scaled at run time, which costs a pass.
@@ -49,6 +37,19 @@ type Deployment struct {
 	Host Host
 }
 
+// GPUs returns the GPUs of one replica.
+func (d Deployment) GPUs() int { return d.TP * d.layout().pp }
+
+func (d Deployment) layout() layout { return layout{d.TP, max(1, d.PP), max(1, d.EP)} }
+
+// imbalance returns the load of the busiest expert rank over the mean.
+func (d Deployment) imbalance() float64 {
+	if d.ExpertImbalance > 0 {
+		return d.ExpertImbalance
+	}
+	return DefaultExpertImbalance(d.EP)
+}
+
 // Validate reports everything that makes the deployment impossible, or that the
 // catalogue has no coefficients for. What does not fit in memory is Memory's.
 func (d Deployment) Validate() error {
@@ -57,6 +58,10 @@ func (d Deployment) Validate() error {
 	if err := d.LLM.checkTP(d.TP); err != nil {
 		errs = append(errs, err)
 	}
+	if d.PP < 0 || d.PP > d.LLM.Layers {
+		add("pipeline_parallel = %d is not possible for %s: it has %d layers", d.PP, d.LLM.Name, d.LLM.Layers)
+	}
+	errs = append(errs, d.checkEP())
 	if d.MaxBatchedTokens < 1 {
 		add("max_num_batched_tokens is %d, must be at least 1", d.MaxBatchedTokens)
 	}
@@ -67,20 +72,28 @@ func (d Deployment) Validate() error {
 		add("memory overhead is %v GiB, must not be negative", d.OverheadGiB)
 	}
 	for _, t := range [2][2]string{{"weight", d.WeightDtype}, {"KV", d.KVDtype}} {
-		if t[1] != BF16 && t[1] != FP8 {
-			add("%s dtype is %q, allowed are %q and %q", t[0], t[1], BF16, FP8)
+		if !isDtype(t[1]) {
+			add("%s dtype is %q, allowed are %s", t[0], t[1], strings.Join(Dtypes(), ", "))
 		}
 	}
-	if len(errs) > 0 {
-		return errors.Join(errs...)
-	}
-	if _, err := d.GPU.GEMM.of(d.WeightDtype); err != nil {
-		add("%s as weight dtype on %s: %w", d.WeightDtype, d.GPU.Name, err)
-	}
-	if _, err := d.GPU.Attention.of(d.KVDtype); err != nil {
-		add("%s as KV dtype on %s: %w", d.KVDtype, d.GPU.Name, err)
-	}
 	return errors.Join(errs...)
+}
+
+// checkEP reports why experts cannot be dealt out over EP GPUs.
+func (d Deployment) checkEP() error {
+	switch e := d.LLM.MoE; {
+	case d.EP <= 1 && (d.ExpertImbalance == 0 || d.ExpertImbalance >= 1):
+		return nil
+	case d.ExpertImbalance != 0 && d.ExpertImbalance < 1:
+		return fmt.Errorf("expert_imbalance is %v, must be at least 1", d.ExpertImbalance)
+	case e.Experts == 0:
+		return fmt.Errorf("expert_parallel = %d is not possible for %s: it has no experts", d.EP, d.LLM.Name)
+	case d.TP < 1 || d.EP%d.TP != 0:
+		return fmt.Errorf("expert_parallel = %d is not a multiple of tensor_parallel = %d", d.EP, d.TP)
+	case e.Experts%d.EP != 0:
+		return fmt.Errorf("expert_parallel = %d is not possible for %s: its %d experts do not divide by it", d.EP, d.LLM.Name, e.Experts)
+	}
+	return nil
 }
 
 // TPError says that a model cannot be split over this many GPUs.
@@ -95,10 +108,11 @@ func (e *TPError) Error() string {
 	return fmt.Sprintf("tensor_parallel = %d is not possible for %s: %s; allowed: %v", e.TP, e.LLM, e.Why, e.Valid)
 }
 
-// tpDegrees are the TP degrees that the catalogue has collectives for.
-var tpDegrees = [...]int{1, 2, 4, 8}
+// tpDegrees are the TP degrees that are modelled. Above a node's size the
+// all-reduce crosses the network.
+var tpDegrees = [...]int{1, 2, 4, 8, 16, 32}
 
-// checkTP returns a *TPError unless tp is 1, 2, 4 or 8 and divides the model.
+// checkTP returns a *TPError unless tp is one of tpDegrees and divides the model.
 func (m LLM) checkTP(tp int) error {
 	why := m.whyNotTP(tp)
 	if why == "" {
@@ -117,18 +131,16 @@ func (m LLM) whyNotTP(tp int) string {
 	switch {
 	case tp < 1 || tp&(tp-1) != 0:
 		return "it must be a power of two"
-	case tp > 8:
-		return "one NVLink domain of at most 8 GPUs is modelled"
+	case !slices.Contains(tpDegrees[:], tp):
+		return fmt.Sprintf("at most %d GPUs are modelled", tpDegrees[len(tpDegrees)-1])
 	case m.Heads%tp != 0:
 		return fmt.Sprintf("%d attention heads do not divide by it", m.Heads)
-	case m.KVHeads%tp != 0 && tp%m.KVHeads != 0:
+	case !m.isMLA() && m.KVHeads%tp != 0 && tp%m.KVHeads != 0:
 		return fmt.Sprintf("%d KV heads neither divide by it nor replicate evenly", m.KVHeads)
-	case m.Intermediate%tp != 0:
+	case m.denseLayers() > 0 && m.Intermediate%tp != 0:
 		return fmt.Sprintf("intermediate size %d does not divide by it", m.Intermediate)
+	case m.isMoE() && (m.MoE.Intermediate%tp != 0 || m.MoE.Shared%tp != 0):
+		return fmt.Sprintf("expert intermediate size %d does not divide by it", m.MoE.Intermediate)
 	}
 	return ""
 }
-
-// kvHeadsPerGPU returns how many KV heads a rank holds: at least one, so heads
-// are replicated once tp exceeds their number.
-func (m LLM) kvHeadsPerGPU(tp int) int { return max(1, m.KVHeads/tp) }

@@ -13,11 +13,15 @@ import (
 type Stepper struct {
 	tables *tables
 	host   Host
+	stages int32 // pipeline stages, each with a micro-batch of its own
 
-	ctxPs, seqPs        int64 // decode attention per context token, per row
-	prefillPs, decodePs int64 // attention launches of all layers
-	extraTokens         int64 // keys that one prefill token costs extra
-	samplerPs           int64 // per sequence
+	ctxPs               []int64 // decode attention per context token, by decode rows; the last holds for more
+	seqPs               int64   // per decode row
+	prefillPs, decodePs int64   // attention launches of all layers
+	tokenPs             float64 // prefill attention per token, beside extraTokens
+	extraTokens         int64   // keys that one prefill token costs extra
+	window              int64   // tokens; 0 = none
+	samplerPs           int64   // per sequence
 	work                peakWork
 }
 
@@ -27,18 +31,47 @@ func NewStepper(d Deployment) (*Stepper, error) {
 		return nil, fmt.Errorf("step time of %s on %s: %w", d.LLM.Name, d.GPU.Name, err)
 	}
 	r := newRank(d)
-	a := &r.attention
-	return &Stepper{
-		tables:      sharedTables(d, r),
-		host:        d.Host,
-		ctxPs:       picoseconds(r.layers * a.ctxS),
-		seqPs:       picoseconds(r.layers * a.seqS),
-		prefillPs:   picoseconds(r.layers * max(a.prefillS, a.decodeS)),
-		decodePs:    picoseconds(r.layers * a.decodeS),
-		extraTokens: int64(math.Round(a.extraTokens)),
-		samplerPs:   picoseconds(r.samplerSeconds()),
-		work:        r.peakWork(d),
-	}, nil
+	s := &Stepper{
+		tables:    sharedTables(d, r),
+		host:      d.Host,
+		stages:    int32(r.stages),
+		samplerPs: picoseconds(r.samplerSeconds()),
+		work:      r.peakWork(d),
+	}
+	if r.windowedLayers > 0 {
+		s.window = int64(r.window)
+	}
+	s.setAttention(&r)
+	return s, nil
+}
+
+// setAttention takes over the attention kernel, for all layers. A decode row
+// reads its whole context in a layer without a window, and one full window in
+// the others.
+func (s *Stepper) setAttention(r *rank) {
+	k := attentionOf(r)
+	s.seqPs = picoseconds(r.layers*k.seqS + r.windowedLayers*k.ctxS*r.window)
+	s.prefillPs = picoseconds(r.layers * max(k.prefillS, k.decodeS))
+	s.decodePs = picoseconds(r.layers * k.decodeS)
+	s.tokenPs = r.layers * k.tokenS * 1e12
+	s.extraTokens = int64(math.Round(k.extraTokens))
+	for rows := 0; rows <= s.ctxRows(r); rows++ {
+		// In each of m micro-batches attention reads a share of the context.
+		share := 1 / float64(max(1, min(rows, int(s.stages))))
+		s.ctxPs = append(s.ctxPs, picoseconds(r.fullLayers*k.ctxS*share))
+	}
+}
+
+// ctxRows returns how many rows have a context cost of their own.
+func (s *Stepper) ctxRows(*rank) int { return int(s.stages) }
+
+// attentionOf returns the kernel of r's attention, of grouped heads or latent.
+func attentionOf(r *rank) attentionKernel {
+	if !r.latent {
+		return r.attention
+	}
+	k := &r.mla
+	return attentionKernel{prefillS: k.prefillS, decodeS: k.decodeS, ctxS: k.ctxS, seqS: k.rowS, pairS: k.pairS, tokenS: k.tokenS}
 }
 
 // Step implements StepModel. A batch holds at least one token and at most the
@@ -48,34 +81,89 @@ func (s *Stepper) Step(b Batch, clockBin int) Cost {
 	if t == nil {
 		t = s.tables.build(clockBin)
 	}
+	if s.stages > 1 {
+		return s.round(t, &b)
+	}
 	linear := t.at(b.Tokens)
 	headPs := linear.headPs
 	if b.Seqs != b.Tokens {
-		headPs = t.at(b.Seqs).headPs
+		headPs = t.headPs(b.Seqs)
 	}
-
+	seqs := int64(b.Seqs)
 	attnPs := s.decodePs
 	if b.PrefillTokens > 0 {
-		pairs := b.PrefillArea + s.extraTokens*int64(b.PrefillTokens)
-		attnPs = s.prefillPs + int64(t.pairPs*float64(pairs))
+		attnPs = s.prefillPs + int64(s.prefill(t, &b))
 	}
-	attnPs += s.ctxPs*b.DecodeCtx + s.seqPs*int64(b.DecodeSeqs)
-
-	w, tokens, seqs := &s.work, int64(b.Tokens), int64(b.Seqs)
+	w := &s.work
 	return Cost{
 		Gemm:    linear.gemmPs,
-		Attn:    attnPs,
+		Attn:    attnPs + s.ctxPs[min(int(b.DecodeSeqs), len(s.ctxPs)-1)]*b.DecodeCtx + s.seqPs*int64(b.DecodeSeqs),
 		Comm:    linear.commPs,
 		Small:   linear.smallPs,
 		Head:    headPs + s.samplerPs*seqs,
 		Host:    s.host.StepPs(b.Seqs),
-		Compute: w.tokenCompute*tokens + w.seqCompute*seqs + w.pairCompute*(b.PrefillArea+b.DecodeCtx),
-		Memory:  w.weightMemory + w.tokenMemory*tokens + w.seqMemory*seqs + w.ctxMemory*b.DecodeCtx,
+		Compute: w.compute(&b, s.window),
+		Memory:  w.weightMemory + linear.expertPs + w.moved(&b),
 	}
+}
+
+// prefill returns the attention of the step's prefill chunks, without launch, in
+// picoseconds.
+func (s *Stepper) prefill(t *table, b *Batch) float64 {
+	tokens := int64(b.PrefillTokens)
+	extra := s.extraTokens * tokens
+	ps := t.pairPs * float64(b.PrefillArea+extra)
+	if s.window > 0 {
+		ps += t.windowPs * float64(min(b.PrefillArea, s.window*tokens)+extra)
+	}
+	return ps + s.tokenPs*float64(tokens)
+}
+
+// round returns a step of a replica with pipeline stages: one round of
+// micro-batches, each of which passes all stages while the others are in the
+// other stages. Decode rows are dealt out evenly to at most one micro-batch per
+// stage, and so are prompts. Where there are fewer than stages, the pipeline has
+// a bubble: a lone prompt's chunk passes the stages one after the other.
+func (s *Stepper) round(t *table, b *Batch) Cost {
+	decodes := max(1, min(s.stages, b.DecodeSeqs))
+	prefills := max(1, min(s.stages, b.Seqs-b.DecodeSeqs))
+	share := func(n, parts int32) int32 { return (n + parts - 1) / parts }
+	linear := t.at(share(b.Tokens-b.PrefillTokens, decodes) + share(b.PrefillTokens, prefills))
+	seqs := share(b.DecodeSeqs, decodes) + share(b.Seqs-b.DecodeSeqs, prefills)
+	attnPs := s.decodePs
+	if b.PrefillTokens > 0 {
+		attnPs = s.prefillPs + int64(s.prefill(t, b)/float64(prefills))
+	}
+	w := &s.work
+	return Cost{
+		Gemm:    linear.gemmPs,
+		Attn:    attnPs + s.ctxPs[min(int(b.DecodeSeqs), len(s.ctxPs)-1)]*b.DecodeCtx + s.seqPs*int64(share(b.DecodeSeqs, decodes)),
+		Comm:    linear.commPs,
+		Small:   linear.smallPs,
+		Head:    t.headPs(seqs) + s.samplerPs*int64(seqs),
+		Host:    s.host.StepPs(b.Seqs),
+		Compute: w.compute(b, s.window),
+		Memory:  (w.weightMemory+linear.expertPs)*int64(max(decodes, prefills)) + w.moved(b),
+	}
+}
+
+// compute returns the arithmetic of a step at peak rates.
+func (w *peakWork) compute(b *Batch, window int64) int64 {
+	ps := w.tokenCompute*int64(b.Tokens) + w.seqCompute*int64(b.Seqs) + w.pairCompute*(b.PrefillArea+b.DecodeCtx) + w.rowCompute*int64(b.DecodeSeqs)
+	if window > 0 {
+		ps += w.windowCompute * min(b.PrefillArea, window*int64(b.PrefillTokens))
+	}
+	return ps
+}
+
+// moved returns the bytes of a step at peak rates, but for the weights.
+func (w *peakWork) moved(b *Batch) int64 {
+	return w.tokenMemory*int64(b.Tokens) + w.seqMemory*int64(b.Seqs) + w.ctxMemory*b.DecodeCtx + w.rowMemory*int64(b.DecodeSeqs)
 }
 
 // Slope implements StepModel. Attention is the only part that grows.
 func (s *Stepper) Slope(decodeSeqs int32, _ int) Cost {
 	n := int64(decodeSeqs)
-	return Cost{Attn: s.ctxPs * n, Compute: s.work.pairCompute * n, Memory: s.work.ctxMemory * n}
+	ctxPs := s.ctxPs[min(int(decodeSeqs), len(s.ctxPs)-1)]
+	return Cost{Attn: ctxPs * n, Compute: s.work.pairCompute * n, Memory: s.work.ctxMemory * n}
 }

@@ -241,7 +241,8 @@ func TestStaticScalesSaveTheQuantisationPass(t *testing.T) {
 func TestPeakWorkIsTheArithmeticOfTheModel(t *testing.T) {
 	d := deployment(t, "llama-3.1-8b", "h100-sxm-80gb", 1)
 	c := stepper(t, d).Step(prefillBatch(2048), 0)
-	matrices, _ := d.LLM.layerParams(1)
+	attention, _, _ := d.LLM.attnParams(1)
+	matrices := attention + 3*4096*14336
 	flops := 2*2048*32*float64(matrices) + 2*4096*128256 + 4*32*128*32*2048*2048/2
 	if got := float64(c.Compute) / 1e12 * 989e12; math.Abs(got/flops-1) > 1e-3 {
 		t.Errorf("prefill: %.4g FLOPs, want %.4g", got, flops)

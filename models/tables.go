@@ -7,10 +7,11 @@ import (
 )
 
 // row is everything of a step that one token count decides, in picoseconds. A
-// decode-only step of n sequences needs the row of n alone: half a cache line.
+// decode-only step of n sequences needs the row of n alone: one cache line.
 type row struct {
 	gemmPs, commPs, smallPs int64 // all layers, for that many tokens
 	headPs                  int64 // LM head on that many sequences
+	expertPs                int64 // at peak bandwidth: weights of the experts touched
 }
 
 // table holds the rows at one clock bin: row 0 costs nothing, then one row per
@@ -18,7 +19,8 @@ type row struct {
 // Between those the costs are interpolated: they are smooth there, and a small
 // table stays in cache.
 type table struct {
-	pairPs   float64 // prefill attention per (query, key) pair, all layers
+	pairPs   float64 // prefill attention per (query, key) pair, layers without a short window
+	windowPs float64 // the same, windowed layers
 	rows     []row
 	graphMax int32 // largest graph size
 	eager    int32 // index of the first eager row, which is for graphMax tokens
@@ -62,6 +64,14 @@ func (t *table) at(n int32) row {
 	return t.eagerRow(n - t.graphMax)
 }
 
+// headPs returns the LM head on n sequences.
+func (t *table) headPs(n int32) int64 {
+	if n <= t.graphMax {
+		return t.rows[graphIndex[n]].headPs
+	}
+	return t.eagerRow(n - t.graphMax).headPs
+}
+
 // eagerRow returns the row of above tokens more than graphMax.
 func (t *table) eagerRow(above int32) row {
 	i := t.eager + above>>eagerShift
@@ -73,6 +83,8 @@ func (t *table) eagerRow(above int32) row {
 		commPs:  between(lo.commPs, hi.commPs),
 		smallPs: between(lo.smallPs, hi.smallPs),
 		headPs:  between(lo.headPs, hi.headPs),
+
+		expertPs: between(lo.expertPs, hi.expertPs),
 	}
 }
 
@@ -111,8 +123,9 @@ func (ts *tables) kappa(bin int) float64 {
 
 func newTable(r *rank, maxTokens int32, kappa float64) *table {
 	t := &table{
-		pairPs: r.layers * r.attention.pairS / kappa * 1e12,
-		rows:   make([]row, 1, len(graphSizes)+int(maxTokens)/eagerStride+3),
+		pairPs:   r.fullLayers * r.pairSeconds() / kappa * 1e12,
+		windowPs: r.windowedLayers * r.pairSeconds() / kappa * 1e12,
+		rows:     make([]row, 1, len(graphSizes)+int(maxTokens)/eagerStride+3),
 	}
 	for _, n := range graphSizes {
 		if n > min(maxTokens, r.common.GraphMaxTokens) {
@@ -133,13 +146,15 @@ func newTable(r *rank, maxTokens int32, kappa float64) *table {
 // floorS; what the kernels leave of it counts as small.
 func (r *rank) row(n int32, kappa, floorS float64) row {
 	m := float64(n)
-	gemmS, commS, smallS := r.linearSeconds(m, kappa), r.commSeconds(m), r.smallSeconds(m)
+	gemmS, commS, smallS := r.linearSeconds(m, kappa, floorS > 0), r.commSeconds(m), r.smallSeconds(m)
 	smallS += max(0, floorS-gemmS-commS-smallS)
 	return row{
 		gemmPs:  picoseconds(gemmS),
 		commPs:  picoseconds(commS),
 		smallPs: picoseconds(smallS),
 		headPs:  picoseconds(r.headSeconds(m, kappa)),
+
+		expertPs: picoseconds(r.expertSeconds(m)),
 	}
 }
 
@@ -156,7 +171,7 @@ var shared struct {
 // The key leaves out what the tables do not depend on.
 func sharedTables(d Deployment, r rank) *tables {
 	d.LLM.Name, d.LLM.Source, d.LLM.MaxModelLen = "", "", 0
-	d.GPU.Name, d.GPU.Sources, d.GPU.Common.Sources = "", nil, nil
+	d.GPU.Name, d.GPU.Aliases, d.GPU.Sources, d.GPU.Common.Sources = "", nil, nil, nil
 	d.Host, d.MemoryUtilization, d.OverheadGiB = Host{}, 0, 0
 	key := fmt.Sprintf("%+v", d)
 

@@ -112,4 +112,4 @@ type ThermalSpec struct {
 }
 
 // GPUs returns how many GPUs the pool holds.
-func (p Pool) GPUs() int { return p.Replicas * p.Deployment.TP }
+func (p Pool) GPUs() int { return p.Replicas * p.Deployment.GPUs() }
