@@ -15,6 +15,8 @@ type Stepper struct {
 	host   Host
 	stages int32 // pipeline stages, each with a micro-batch of its own
 
+	general bool // there are stages, windows or terms of latent attention: see round
+
 	ctxPs               []int64 // decode attention per context token, by decode rows; the last holds for more
 	seqPs               int64   // per decode row
 	prefillPs, decodePs int64   // attention launches of all layers
@@ -42,6 +44,7 @@ func NewStepper(d Deployment) (*Stepper, error) {
 		s.window = int64(r.window)
 	}
 	s.setAttention(&r)
+	s.general = s.stages > 1 || s.window > 0 || s.tokenPs > 0
 	return s, nil
 }
 
@@ -81,29 +84,30 @@ func (s *Stepper) Step(b Batch, clockBin int) Cost {
 	if t == nil {
 		t = s.tables.build(clockBin)
 	}
-	if s.stages > 1 {
-		return s.round(t, &b)
+	if s.general {
+		return s.round(t, b)
 	}
 	linear := t.at(b.Tokens)
 	headPs := linear.headPs
 	if b.Seqs != b.Tokens {
 		headPs = t.headPs(b.Seqs)
 	}
-	seqs := int64(b.Seqs)
 	attnPs := s.decodePs
 	if b.PrefillTokens > 0 {
-		attnPs = s.prefillPs + int64(s.prefill(t, &b))
+		pairs := b.PrefillArea + s.extraTokens*int64(b.PrefillTokens)
+		attnPs = s.prefillPs + int64(t.pairPs*float64(pairs))
 	}
-	w := &s.work
+	attnPs += s.ctxPs[min(int(b.DecodeSeqs), len(s.ctxPs)-1)]*b.DecodeCtx + s.seqPs*int64(b.DecodeSeqs)
+	w, tokens, seqs := &s.work, int64(b.Tokens), int64(b.Seqs)
 	return Cost{
 		Gemm:    linear.gemmPs,
-		Attn:    attnPs + s.ctxPs[min(int(b.DecodeSeqs), len(s.ctxPs)-1)]*b.DecodeCtx + s.seqPs*int64(b.DecodeSeqs),
+		Attn:    attnPs,
 		Comm:    linear.commPs,
 		Small:   linear.smallPs,
 		Head:    headPs + s.samplerPs*seqs,
 		Host:    s.host.StepPs(b.Seqs),
-		Compute: w.compute(&b, s.window),
-		Memory:  w.weightMemory + linear.expertPs + w.moved(&b),
+		Compute: w.tokenCompute*tokens + w.seqCompute*seqs + w.pairCompute*(b.PrefillArea+b.DecodeCtx),
+		Memory:  w.weightMemory + linear.expertPs + w.tokenMemory*tokens + w.seqMemory*seqs + w.ctxMemory*b.DecodeCtx,
 	}
 }
 
@@ -119,12 +123,12 @@ func (s *Stepper) prefill(t *table, b *Batch) float64 {
 	return ps + s.tokenPs*float64(tokens)
 }
 
-// round returns a step of a replica with pipeline stages: one round of
-// micro-batches, each of which passes all stages while the others are in the
+// round returns a step of any deployment. With pipeline stages that is one round
+// of micro-batches, each of which passes all stages while the others are in the
 // other stages. Decode rows are dealt out evenly to at most one micro-batch per
 // stage, and so are prompts. Where there are fewer than stages, the pipeline has
 // a bubble: a lone prompt's chunk passes the stages one after the other.
-func (s *Stepper) round(t *table, b *Batch) Cost {
+func (s *Stepper) round(t *table, b Batch) Cost {
 	decodes := max(1, min(s.stages, b.DecodeSeqs))
 	prefills := max(1, min(s.stages, b.Seqs-b.DecodeSeqs))
 	share := func(n, parts int32) int32 { return (n + parts - 1) / parts }
@@ -132,7 +136,7 @@ func (s *Stepper) round(t *table, b *Batch) Cost {
 	seqs := share(b.DecodeSeqs, decodes) + share(b.Seqs-b.DecodeSeqs, prefills)
 	attnPs := s.decodePs
 	if b.PrefillTokens > 0 {
-		attnPs = s.prefillPs + int64(s.prefill(t, b)/float64(prefills))
+		attnPs = s.prefillPs + int64(s.prefill(t, &b)/float64(prefills))
 	}
 	w := &s.work
 	return Cost{
@@ -142,8 +146,8 @@ func (s *Stepper) round(t *table, b *Batch) Cost {
 		Small:   linear.smallPs,
 		Head:    t.headPs(seqs) + s.samplerPs*int64(seqs),
 		Host:    s.host.StepPs(b.Seqs),
-		Compute: w.compute(b, s.window),
-		Memory:  (w.weightMemory+linear.expertPs)*int64(max(decodes, prefills)) + w.moved(b),
+		Compute: w.compute(&b, s.window),
+		Memory:  (w.weightMemory+linear.expertPs)*int64(max(decodes, prefills)) + w.moved(&b),
 	}
 }
 

@@ -291,3 +291,15 @@ func BenchmarkTable(b *testing.B) {
 		newTable(&r, d.MaxBatchedTokens, 0.9)
 	}
 }
+
+func TestTheShortWayOfAStepEqualsTheGeneralOne(t *testing.T) {
+	s := stepper(t, deployment(t, "mixtral-8x7b", "h100-sxm-80gb", 4))
+	general := *s
+	general.general = true
+	rapid.Check(t, func(t *rapid.T) {
+		b := anyBatch(t, 8192)
+		if a, g := s.Step(b, 0), general.Step(b, 0); a != g {
+			t.Fatalf("%+v costs %+v, and in general %+v", b, a, g)
+		}
+	})
+}
