@@ -86,10 +86,10 @@ func lend(g *GPU, measured []GPU) {
 		return
 	}
 	g.MLA = mustFind("h100-sxm-80gb", measured).MLA
+	g.MLA.BF16.DecodeMAPEPct, g.MLA.FP8.DecodeMAPEPct = 0, 0
 	if g.PeakFP8TFLOPS == 0 {
 		g.MLA.FP8 = MLAKernel{}
 	}
-	g.MLA.BF16.DecodeMAPEPct = 0
 	g.Sources = maps.Clone(g.Sources)
 	for _, key := range []string{"mla.bf16", "mla.fp8"} {
 		g.Sources[key] = "assumption: unfitted, ±30 %: the efficiencies of h100-sxm-80gb at this GPU's peak rates"

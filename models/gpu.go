@@ -21,6 +21,7 @@ type GPU struct {
 	BandwidthGBs   float64 `toml:"bandwidth_gbs"`    // HBM, GB/s
 	NVLinkGBs      float64 `toml:"nvlink_gbs"`       // one direction per GPU; 0 = PCIe only
 
+	SMs      int     `toml:"sms"`       // streaming multiprocessors, or compute units
 	Topology string  `toml:"topology"`  // of the links between a node's GPUs: one of topologies
 	NodeGPUs int     `toml:"node_gpus"` // GPUs that these links connect
 	PCIeGBs  float64 `toml:"pcie_gbs"`  // one direction per GPU
@@ -61,19 +62,25 @@ type GEMM struct {
 	MemoryEff  float64 `toml:"memory_eff"`  // em, share of HBM peak, 0–1
 	P          float64 `toml:"p"`           // how sharply compute and memory time combine; large = max
 	QuantPs    float64 `toml:"quant_ps"`    // aq, ps per activation element, dynamic FP8 scales only
-	MAPEPct    float64 `toml:"mape_pct"`    // mean absolute error of the fit, %
+	Wave       float64 `toml:"wave"`        // share of the last, partly filled wave of tiles that costs a full one
+	ExtraK     float64 `toml:"extra_k"`     // start of a tile, as extra columns of k
+	MemoryWave float64 `toml:"memory_wave"` // the same as wave for the bytes of narrow outputs
+	MPower     float64 `toml:"m_power"`     // how compute time per row grows with m
+	MAPEPct    float64 `toml:"mape_pct"`    // mean absolute error on the shapes left out of the fit, %
 }
 
 // Attention holds the coefficients of the attention kernels of one layer.
 type Attention struct {
-	PrefillUs          float64 `toml:"prefill_us"`           // launch, µs per layer
-	PrefillEff         float64 `toml:"prefill_eff"`          // ea, share of the dense BF16 peak, 0–1
-	PrefillExtraTokens float64 `toml:"prefill_extra_tokens"` // delta: cost of a query token as extra keys
-	DecodeUs           float64 `toml:"decode_us"`            // launch, µs per layer
-	DecodeEff          float64 `toml:"decode_eff"`           // eg, share of HBM peak on KV bytes, 0–1
-	DecodePerSeqNs     float64 `toml:"decode_per_seq_ns"`    // g_seq, ns per decode row and layer
-	PrefillMAPEPct     float64 `toml:"prefill_mape_pct"`     // %
-	DecodeMAPEPct      float64 `toml:"decode_mape_pct"`      // %
+	PrefillUs         float64 `toml:"prefill_us"`            // launch, µs per layer
+	PrefillEff        float64 `toml:"prefill_eff"`           // ea, share of the dense BF16 peak, 0–1
+	PrefillPasses     float64 `toml:"prefill_passes"`        // over the bytes of Q, K, V and output
+	DecodeUs          float64 `toml:"decode_us"`             // launch, µs per layer
+	DecodeEff         float64 `toml:"decode_eff"`            // eg, share of HBM peak on KV bytes, 0–1
+	DecodePerSeqNs    float64 `toml:"decode_per_seq_ns"`     // g_seq, ns per decode row and layer
+	DecodePerKVHeadNs float64 `toml:"decode_per_kv_head_ns"` // g_kv, ns per decode row, KV head and layer
+	DecodeOccupancy   float64 `toml:"decode_occupancy"`      // o: KV is read 1 + o/(rows·KV heads) times as slowly
+	PrefillMAPEPct    float64 `toml:"prefill_mape_pct"`      // %
+	DecodeMAPEPct     float64 `toml:"decode_mape_pct"`       // %
 }
 
 // MoEKernel holds the coefficients of a layer's expert GEMMs with routing,

@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -65,46 +66,113 @@ func (k kernelTable) allReduces(t *testing.T, tp int, f func(bytes, seconds floa
 	}
 }
 
-// matchesFit fails unless the error of the fitted rows found here is the one that
-// the catalogue states, up to its rounding: then code and coefficients are those of
-// the fit.
-func matchesFit(t *testing.T, what string, fitted, all fitErrors, statedPct float64) {
+// gemmSamples are the table's matrix products of the shapes that models have.
+func (k kernelTable) gemmSamples(t *testing.T, gpu GPU, dtype string) []sample {
+	var samples []sample
+	var out holdOut
+	a := gpu.arithmetic(dtype)
+	table := "gemm"
+	rows := k.rows(t, table)
+	if dtype == NVFP4 {
+		rows = sharedData(t, "kernels/moe/gemm_b200_sxm_vllm0.24.0.csv")
+	}
+	for _, r := range rows {
+		m, n, kk := r.num(t, "m"), r.num(t, "n"), r.num(t, "k")
+		odd := m > 8 && math.Mod(m, 8) != 0 && k.system != "a100_sxm"
+		if r["dtype"] != k.column(dtype) || n < 1024 || kk < 1024 || n*kk < 4e6 || n >= 65536 || m > 16384 || odd {
+			continue
+		}
+		samples = append(samples, sample{
+			seconds: r.num(t, "latency_ms") / 1e3,
+			held:    out.held("%v %v", n, kk),
+			use:     !k.gemmFromL2(n * kk * dtypeBytes(dtype)),
+			predicted: func(c any) float64 {
+				kernel := newGEMM(c.(GEMM), gpu, a, dtype, false)
+				return kernel.seconds(m, n, kk, 1)
+			},
+		})
+	}
+	return samples
+}
+
+func (k kernelTable) attention(r record, t *testing.T, gpu GPU, dtype string) (kernel func(c any) attentionKernel, ok bool) {
+	heads, kv := int(r.num(t, "heads")), int(r.num(t, "kv_heads"))
+	kernel = func(c any) attentionKernel { return newAttention(c.(Attention), gpu, heads, kv, 128, dtype) }
+	return kernel, r["kv_dtype"] == k.column(dtype) && r["head_dim"] == "128" && heads != kv && (r["window"] == "" || r["window"] == "0")
+}
+
+// prefillSamples are prompts of at least 16 tokens.
+func (k kernelTable) prefillSamples(t *testing.T, gpu GPU, dtype string) []sample {
+	var samples []sample
+	var out holdOut
+	for _, r := range k.rows(t, "context_attn") {
+		kernel, ok := k.attention(r, t, gpu, dtype)
+		b, n := r.num(t, "batch"), r.num(t, "isl")
+		if !ok || n < 16 {
+			continue
+		}
+		samples = append(samples, sample{
+			seconds: r.num(t, "latency_ms") / 1e3, use: true,
+			held:      out.held("%v", len(samples)),
+			predicted: func(c any) float64 { a := kernel(c); return a.prefillSeconds(b*n*n/2, b*n, 1) },
+		})
+	}
+	return samples
+}
+
+// decodeSamples are rows with a context of at least 64.
+func (k kernelTable) decodeSamples(t *testing.T, gpu GPU, dtype string) []sample {
+	var samples []sample
+	var out holdOut
+	for _, r := range k.rows(t, "generation_attn") {
+		kernel, ok := k.attention(r, t, gpu, dtype)
+		b, ctx := r.num(t, "batch"), r.num(t, "isl")+r.num(t, "step")
+		if !ok || ctx < 64 {
+			continue
+		}
+		samples = append(samples, sample{
+			seconds:   r.num(t, "latency_ms") / 1e3,
+			use:       !k.decodeFromL2(b * ctx * 2 * r.num(t, "kv_heads") * 128 * dtypeBytes(dtype)),
+			held:      out.held("%v", len(samples)),
+			predicted: func(c any) float64 { a := kernel(c); return a.decodeSeconds(b*ctx, b) },
+		})
+	}
+	return samples
+}
+
+// matchesFit fails unless the error on the shapes left out of the fit is the one
+// that the catalogue states, up to its rounding, and no worse than the bar (0 =
+// none): then code and coefficients are those of the fit.
+func matchesFit(t *testing.T, what string, held, all fitErrors, statedPct, barPct float64) {
 	t.Helper()
-	got := fitted.mapePct()
-	t.Logf("%s: MAPE %.2f %% over %d points (catalogue: %.1f %%)", what, got, len(fitted), statedPct)
-	if len(all) > len(fitted) {
-		t.Logf("%s: %.2f %% over all %d points", what, all.mapePct(), len(all))
+	got := held.mapePct()
+	t.Logf("%s: mean error %.2f %% on %d left-out points, %.2f %% on all %d (catalogue: %.1f %%)", what, got, len(held), all.mapePct(), len(all), statedPct)
+	if math.Abs(got-statedPct) > 0.15 {
+		t.Errorf("%s: mean error %.2f %%, the catalogue says %.1f %%", what, got, statedPct)
 	}
-	if math.Abs(got-statedPct) > 0.07 {
-		t.Errorf("%s: MAPE %.2f %%, the catalogue says %.1f %%", what, got, statedPct)
+	if barPct > 0 && got > barPct {
+		t.Errorf("%s: mean error %.2f %%, the bar is %.1f %%", what, got, barPct)
 	}
+}
+
+// bars are the errors that the kernels of an H100 must keep on left-out shapes.
+var bars = map[string]float64{"gemm bf16": 6, "gemm fp8": 9, "prefill bf16": 8, "decode bf16": 10}
+
+func barOf(gpu, kernel string) float64 {
+	if gpu != "h100-sxm-80gb" {
+		return 0
+	}
+	return bars[kernel]
 }
 
 func TestGEMMReproducesTheFitErrorOfItsKernelTable(t *testing.T) {
 	for _, k := range kernelTables {
 		gpu := mustGPU(t, k.gpu)
-		rows := k.rows(t, "gemm")
-		for _, d := range []struct {
-			dtype        string
-			coefficients GEMM
-		}{{BF16, gpu.GEMM.BF16}, {FP8, gpu.GEMM.FP8}} {
-			if d.coefficients == (GEMM{}) {
-				continue
+		for _, dtype := range []string{BF16, FP8, NVFP4} {
+			if c, ok := gpu.GEMM.of(dtype); ok {
+				held, all := errorsOf(k.gemmSamples(t, gpu, dtype), c)
+				matchesFit(t, k.gpu+" gemm "+dtype, held, all, c.MAPEPct, barOf(k.gpu, "gemm "+dtype))
 			}
-			kernel := newGEMM(d.coefficients, gpu, gpu.arithmetic(d.dtype), d.dtype, false)
-			var e, all fitErrors
-			for _, r := range rows {
-				m, n, kk := r.num(t, "m"), r.num(t, "n"), r.num(t, "k")
-				odd := m > 8 && math.Mod(m, 8) != 0 && k.system != "a100_sxm"
-				if r["dtype"] != k.column(d.dtype) || n < 1024 || kk < 1024 || n*kk < 4e6 || n >= 65536 || m > 16384 || odd {
-					continue
-				}
-				all.add(kernel.seconds(m, n, kk, 1), r.num(t, "latency_ms")/1e3)
-				if !k.gemmFromL2(n * kk * dtypeBytes(d.dtype)) {
-					e = append(e, all[len(all)-1])
-				}
-			}
-			matchesFit(t, k.gpu+" gemm "+d.dtype, e, all, d.coefficients.MAPEPct)
 		}
 	}
 }
@@ -112,39 +180,15 @@ func TestGEMMReproducesTheFitErrorOfItsKernelTable(t *testing.T) {
 func TestAttentionReproducesTheFitErrorOfItsKernelTables(t *testing.T) {
 	for _, k := range kernelTables {
 		gpu := mustGPU(t, k.gpu)
-		prefill, decode := k.rows(t, "context_attn"), k.rows(t, "generation_attn")
-		for _, d := range []struct {
-			dtype string
-			c     Attention
-		}{{BF16, gpu.Attention.BF16}, {FP8, gpu.Attention.FP8}} {
-			if d.c == (Attention{}) {
+		for _, dtype := range []string{BF16, FP8} {
+			c, ok := gpu.Attention.of(dtype)
+			if !ok {
 				continue
 			}
-			kernelOf := func(r record) attentionKernel {
-				heads, kv := int(r.num(t, "heads")), int(r.num(t, "kv_heads"))
-				return newAttention(d.c, gpu, heads, kv, 128, d.dtype)
-			}
-			keep := func(r record) bool {
-				return r["kv_dtype"] == k.column(d.dtype) && r["head_dim"] == "128" && r["heads"] != r["kv_heads"]
-			}
-			var pe, de, all fitErrors
-			for _, r := range prefill {
-				if b, n := r.num(t, "batch"), r.num(t, "isl"); keep(r) && n >= 16 {
-					a := kernelOf(r)
-					pe.add(a.prefillSeconds(b*n*n/2, b*n, 1), r.num(t, "latency_ms")/1e3)
-				}
-			}
-			for _, r := range decode {
-				if b, ctx := r.num(t, "batch"), r.num(t, "isl")+r.num(t, "step"); keep(r) && ctx >= 64 {
-					a := kernelOf(r)
-					all.add(a.decodeSeconds(b*ctx, b), r.num(t, "latency_ms")/1e3)
-					if !k.decodeFromL2(b * ctx * 2 * r.num(t, "kv_heads") * 128 * dtypeBytes(d.dtype)) {
-						de = append(de, all[len(all)-1])
-					}
-				}
-			}
-			matchesFit(t, k.gpu+" prefill attention "+d.dtype, pe, pe, d.c.PrefillMAPEPct)
-			matchesFit(t, k.gpu+" decode attention "+d.dtype, de, all, d.c.DecodeMAPEPct)
+			held, all := errorsOf(k.prefillSamples(t, gpu, dtype), c)
+			matchesFit(t, k.gpu+" prefill attention "+dtype, held, all, c.PrefillMAPEPct, barOf(k.gpu, "prefill "+dtype))
+			held, all = errorsOf(k.decodeSamples(t, gpu, dtype), c)
+			matchesFit(t, k.gpu+" decode attention "+dtype, held, all, c.DecodeMAPEPct, barOf(k.gpu, "decode "+dtype))
 		}
 	}
 }
@@ -153,11 +197,50 @@ func TestAllReduceReproducesTheErrorOfItsMeasuredTable(t *testing.T) {
 	for _, k := range kernelTables {
 		gpu := mustGPU(t, k.gpu)
 		for _, tp := range []int{2, 4, 8} {
-			c := gpu.AllReduce.of(tp)
 			kernel := newAllReduce(gpu, tp)
 			var e fitErrors
 			k.allReduces(t, tp, func(bytes, seconds float64) { e.add(kernel.seconds(bytes), seconds) })
-			matchesFit(t, fmt.Sprintf("%s all-reduce TP%d", k.gpu, tp), e, e, c.MAPEPct)
+			matchesFit(t, fmt.Sprintf("%s all-reduce TP%d", k.gpu, tp), e, e, gpu.AllReduce.of(tp).MAPEPct, 0)
+		}
+	}
+}
+
+// TestALeftOutKnotOfTheAllReduceIsFoundByInterpolation: each inner size of the
+// measured table in turn is predicted from the others.
+func TestALeftOutKnotOfTheAllReduceIsFoundByInterpolation(t *testing.T) {
+	for _, k := range kernelTables {
+		var every fitErrors
+		for _, tp := range []int{2, 4, 8} {
+			var x, y []float64
+			k.allReduces(t, tp, func(bytes, seconds float64) { x, y = append(x, math.Log(bytes)), append(y, math.Log(seconds)) })
+			var e fitErrors
+			for i := 1; i < len(x)-1; i++ {
+				kernel := allReduceKernel{logBytes: slices.Concat(x[:i], x[i+1:]), logS: slices.Concat(y[:i], y[i+1:])}
+				e.add(kernel.seconds(math.Exp(x[i])), math.Exp(y[i]))
+			}
+			t.Logf("%s TP%d: mean error %.1f %% over %d left-out sizes", k.gpu, tp, e.mapePct(), len(e))
+			every = append(every, e...)
+		}
+		if k.gpu == "h100-sxm-80gb" && every.mapePct() > 8 {
+			t.Errorf("%s: mean error %.1f %%, the bar is 8 %%", k.gpu, every.mapePct())
+		}
+	}
+}
+
+func TestExpertsAndLatentAttentionReproduceTheirFitErrors(t *testing.T) {
+	for _, k := range kernelTables {
+		gpu := mustGPU(t, k.gpu)
+		for _, dtype := range []string{BF16, FP8, MXFP4, NVFP4} {
+			if c, ok := gpu.MoE.of(dtype); ok {
+				held, all := errorsOf(k.moeSamples(t, gpu, dtype), c)
+				matchesFit(t, k.gpu+" experts "+dtype, held, all, c.MAPEPct, 0)
+			}
+			if c, ok := gpu.MLA.of(dtype); ok && !c.borrowed() {
+				held, all := errorsOf(k.mlaSamples(t, gpu, dtype, BF16, false), c)
+				matchesFit(t, k.gpu+" latent attention, decode "+dtype, held, all, c.DecodeMAPEPct, 0)
+				held, all = errorsOf(k.mlaSamples(t, gpu, dtype, BF16, true), c)
+				matchesFit(t, k.gpu+" latent attention, prefill "+dtype, held, all, c.PrefillMAPEPct, 0)
+			}
 		}
 	}
 }

@@ -19,12 +19,18 @@ type mlaKernel struct {
 }
 
 func newMLA(d Deployment) (mlaKernel, string) {
-	m, g := d.LLM, d.GPU
+	g := d.GPU
 	weights := d.WeightDtype
 	if weights == MXFP4 {
 		weights = BF16 // the experts only
 	}
 	c, a, note := g.mla(weights)
+	return newMLAKernel(c, a, d, weights), note
+}
+
+// newMLAKernel takes the dtype that the projections' weights have.
+func newMLAKernel(c MLAKernel, a arithmetic, d Deployment, weights string) mlaKernel {
+	m, g := d.LLM, d.GPU
 	matrices, absorbed, _ := m.attnParams(d.TP)
 	heads, dims := float64(m.Heads/d.TP), m.MLA
 	latent := float64(dims.KVRank + dims.RopeDim)
@@ -50,7 +56,17 @@ func newMLA(d Deployment) (mlaKernel, string) {
 		rowS:            c.SeqHeadPs * 1e-12 * heads,
 		pairS:           2 * heads * float64(dims.NopeDim+dims.RopeDim+dims.VDim) / (c.PrefillAttnEff * g.peakBF16()),
 		tokenS:          c.TokenHeadPs * 1e-12 * heads,
-	}, note
+	}
+}
+
+// decodeSeconds returns the whole block for rows decode rows with this context
+// in sum, and prefillSeconds for prompts.
+func (k *mlaKernel) decodeSeconds(ctx, rows float64) float64 {
+	return k.decodeS + k.projectionSeconds(rows, 1, false) + k.ctxS*ctx + k.rowS*rows
+}
+
+func (k *mlaKernel) prefillSeconds(area, tokens float64) float64 {
+	return k.prefillS + k.projectionSeconds(tokens, 1, true) + k.pairS*area + k.tokenS*tokens
 }
 
 // projectionSeconds returns the projections of m tokens, with the rates of

@@ -22,11 +22,20 @@ type moeKernel struct {
 	expertFLOPs   float64 // per token and expert
 }
 
+// newMoE returns the experts of one layer of a deployment, and what stands in
+// for measured coefficients (see GPU.moe).
 func newMoE(d Deployment) (moeKernel, string) {
-	m, g, l := d.LLM, d.GPU, d.layout()
-	c, a, note := g.moe(d.WeightDtype)
-	inter := float64(m.MoE.Intermediate) / float64(l.expertTP())
-	values := 3 * float64(m.Hidden) * inter
+	m, l := d.LLM, d.layout()
+	c, a, note := d.GPU.moe(d.WeightDtype)
+	k := newMoEKernel(c, a, d.GPU, d.WeightDtype, m.Hidden, float64(m.MoE.Intermediate)/float64(l.expertTP()), m.MoE.Experts, m.MoE.TopK, l.ep)
+	k.peers = max(1, float64(l.ep)/float64(l.tp))
+	k.imbalance = d.imbalance()
+	return k, note
+}
+
+// newMoEKernel takes this rank's share of an expert's intermediate size.
+func newMoEKernel(c MoEKernel, a arithmetic, g GPU, dtype string, hidden int, inter float64, experts, topK, ranks int) moeKernel {
+	values := 3 * float64(hidden) * inter
 	return moeKernel{
 		launchS:     c.LaunchUs * 1e-6,
 		peak:        a.peak,
@@ -35,16 +44,16 @@ func newMoE(d Deployment) (moeKernel, string) {
 		passS:       1 / g.bandwidth(),
 		local:       c.LocalBytes,
 		group:       c.GroupBytes,
-		experts:     float64(m.MoE.Experts),
-		topK:        float64(m.MoE.TopK),
-		ranks:       float64(l.ep),
-		peers:       max(1, float64(l.ep)/float64(l.tp)),
-		imbalance:   d.imbalance(),
-		hidden:      float64(m.Hidden),
+		experts:     float64(experts),
+		topK:        float64(topK),
+		ranks:       float64(ranks),
+		peers:       1,
+		imbalance:   1,
+		hidden:      float64(hidden),
 		inter:       inter,
-		expertBytes: values * dtypeBytes(d.WeightDtype),
+		expertBytes: values * dtypeBytes(dtype),
 		expertFLOPs: 2 * values,
-	}, note
+	}
 }
 
 // touched returns how many of the rank's experts at least one of t tokens of

@@ -2,7 +2,6 @@ package models
 
 import (
 	"fmt"
-	"math"
 )
 
 // Stepper is the step model of one deployment. It is safe for concurrent use;
@@ -15,13 +14,12 @@ type Stepper struct {
 	host   Host
 	stages int32 // pipeline stages, each with a micro-batch of its own
 
-	general bool // there are stages, windows or terms of latent attention: see round
+	general bool // there are stages or windows: see round
 
 	ctxPs               []int64 // decode attention per context token, by decode rows; the last holds for more
 	seqPs               int64   // per decode row
 	prefillPs, decodePs int64   // attention launches of all layers
-	tokenPs             float64 // prefill attention per token, beside extraTokens
-	extraTokens         int64   // keys that one prefill token costs extra
+	tokenPs             int64   // prefill attention per token
 	window              int64   // tokens; 0 = none
 	samplerPs           int64   // per sequence
 	work                peakWork
@@ -44,7 +42,7 @@ func NewStepper(d Deployment) (*Stepper, error) {
 		s.window = int64(r.window)
 	}
 	s.setAttention(&r)
-	s.general = s.stages > 1 || s.window > 0 || s.tokenPs > 0
+	s.general = s.stages > 1 || s.window > 0
 	return s, nil
 }
 
@@ -56,17 +54,19 @@ func (s *Stepper) setAttention(r *rank) {
 	s.seqPs = picoseconds(r.layers*k.seqS + r.windowedLayers*k.ctxS*r.window)
 	s.prefillPs = picoseconds(r.layers * max(k.prefillS, k.decodeS))
 	s.decodePs = picoseconds(r.layers * k.decodeS)
-	s.tokenPs = r.layers * k.tokenS * 1e12
-	s.extraTokens = int64(math.Round(k.extraTokens))
-	for rows := 0; rows <= s.ctxRows(r); rows++ {
-		// In each of m micro-batches attention reads a share of the context.
-		share := 1 / float64(max(1, min(rows, int(s.stages))))
-		s.ctxPs = append(s.ctxPs, picoseconds(r.fullLayers*k.ctxS*share))
+	s.tokenPs = picoseconds(r.layers * k.tokenS)
+	for rows := range ctxRows {
+		// In each micro-batch attention reads a share of the context, with a share
+		// of the rows; few rows do not fill the GPU.
+		parts := float64(max(1, min(rows, int(s.stages))))
+		slow := 1 + k.occupancy*parts/float64(max(1, rows))
+		s.ctxPs = append(s.ctxPs, picoseconds(r.fullLayers*k.ctxS*slow/parts))
 	}
 }
 
-// ctxRows returns how many rows have a context cost of their own.
-func (s *Stepper) ctxRows(*rank) int { return int(s.stages) }
+// ctxRows is up to how many decode rows the context has a cost of its own; it
+// hardly changes above.
+const ctxRows = 257
 
 // attentionOf returns the kernel of r's attention, of grouped heads or latent.
 func attentionOf(r *rank) attentionKernel {
@@ -94,8 +94,7 @@ func (s *Stepper) Step(b Batch, clockBin int) Cost {
 	}
 	attnPs := s.decodePs
 	if b.PrefillTokens > 0 {
-		pairs := b.PrefillArea + s.extraTokens*int64(b.PrefillTokens)
-		attnPs = s.prefillPs + int64(t.pairPs*float64(pairs))
+		attnPs = s.prefillPs + int64(t.pairPs*float64(b.PrefillArea)) + s.tokenPs*int64(b.PrefillTokens)
 	}
 	attnPs += s.ctxPs[min(int(b.DecodeSeqs), len(s.ctxPs)-1)]*b.DecodeCtx + s.seqPs*int64(b.DecodeSeqs)
 	w, tokens, seqs := &s.work, int64(b.Tokens), int64(b.Seqs)
@@ -111,16 +110,14 @@ func (s *Stepper) Step(b Batch, clockBin int) Cost {
 	}
 }
 
-// prefill returns the attention of the step's prefill chunks, without launch, in
+// prefill returns the (query, key) pairs of the step's prefill chunks in
 // picoseconds.
 func (s *Stepper) prefill(t *table, b *Batch) float64 {
-	tokens := int64(b.PrefillTokens)
-	extra := s.extraTokens * tokens
-	ps := t.pairPs * float64(b.PrefillArea+extra)
+	ps := t.pairPs * float64(b.PrefillArea)
 	if s.window > 0 {
-		ps += t.windowPs * float64(min(b.PrefillArea, s.window*tokens)+extra)
+		ps += t.windowPs * float64(min(b.PrefillArea, s.window*int64(b.PrefillTokens)))
 	}
-	return ps + s.tokenPs*float64(tokens)
+	return ps
 }
 
 // round returns a step of any deployment. With pipeline stages that is one round
@@ -136,7 +133,7 @@ func (s *Stepper) round(t *table, b Batch) Cost {
 	seqs := share(b.DecodeSeqs, decodes) + share(b.Seqs-b.DecodeSeqs, prefills)
 	attnPs := s.decodePs
 	if b.PrefillTokens > 0 {
-		attnPs = s.prefillPs + int64(s.prefill(t, &b)/float64(prefills))
+		attnPs = s.prefillPs + int64(s.prefill(t, &b)/float64(prefills)) + s.tokenPs*int64(share(b.PrefillTokens, prefills))
 	}
 	w := &s.work
 	return Cost{

@@ -15,19 +15,20 @@ type row struct {
 }
 
 // table holds the rows at one clock bin: row 0 costs nothing, then one row per
-// CUDA-graph size, then one per eagerStride tokens above the largest graph.
-// Between those the costs are interpolated: they are smooth there, and a small
-// table stays in cache.
+// CUDA-graph size, then two per eagerStride tokens above the largest graph, for
+// the first and the last of these. Between the two, costs are interpolated: they
+// jump only where another row of tiles begins, which is between strides, and a
+// small table stays in cache.
 type table struct {
 	pairPs   float64 // prefill attention per (query, key) pair, layers without a short window
 	windowPs float64 // the same, windowed layers
 	rows     []row
 	graphMax int32 // largest graph size
-	eager    int32 // index of the first eager row, which is for graphMax tokens
+	eager    int32 // index of the first eager row, which is for graphMax + 1 tokens
 }
 
 const (
-	eagerShift  = 3
+	eagerShift  = 4
 	eagerStride = 1 << eagerShift
 )
 
@@ -74,10 +75,10 @@ func (t *table) headPs(n int32) int64 {
 
 // eagerRow returns the row of above tokens more than graphMax.
 func (t *table) eagerRow(above int32) row {
-	i := t.eager + above>>eagerShift
+	i := t.eager + (above-1)>>eagerShift<<1
 	lo, hi := &t.rows[i], &t.rows[i+1]
-	share := int64(above & (eagerStride - 1))
-	between := func(lo, hi int64) int64 { return lo + (hi-lo)*share>>eagerShift }
+	share := int64((above - 1) & (eagerStride - 1))
+	between := func(lo, hi int64) int64 { return lo + (hi-lo)*share/(eagerStride-1) }
 	return row{
 		gemmPs:  between(lo.gemmPs, hi.gemmPs),
 		commPs:  between(lo.commPs, hi.commPs),
@@ -125,7 +126,7 @@ func newTable(r *rank, maxTokens int32, kappa float64) *table {
 	t := &table{
 		pairPs:   r.fullLayers * r.pairSeconds() / kappa * 1e12,
 		windowPs: r.windowedLayers * r.pairSeconds() / kappa * 1e12,
-		rows:     make([]row, 1, len(graphSizes)+int(maxTokens)/eagerStride+3),
+		rows:     make([]row, 1, len(graphSizes)+2*int(maxTokens)/eagerStride+4),
 	}
 	for _, n := range graphSizes {
 		if n > min(maxTokens, r.common.GraphMaxTokens) {
@@ -136,8 +137,8 @@ func newTable(r *rank, maxTokens int32, kappa float64) *table {
 	}
 	t.eager = int32(len(t.rows))
 	floorS := r.layers * r.common.EagerLayerUs * 1e-6
-	for n := t.graphMax; n <= maxTokens+eagerStride; n += eagerStride {
-		t.rows = append(t.rows, r.row(n, kappa, floorS))
+	for n := t.graphMax; n < maxTokens; n += eagerStride {
+		t.rows = append(t.rows, r.row(n+1, kappa, floorS), r.row(n+eagerStride, kappa, floorS))
 	}
 	return t
 }
