@@ -16,12 +16,12 @@ type Stepper struct {
 
 	general bool // there are stages or windows: see round
 
-	ctxPs               []int64 // decode attention per context token, by decode rows; the last holds for more
-	seqPs               int64   // per decode row
-	prefillPs, decodePs int64   // attention launches of all layers
-	tokenPs             int64   // prefill attention per token
-	window              int64   // tokens; 0 = none
-	samplerPs           int64   // per sequence
+	ctxPs               [ctxRows]int64 // decode attention per context token, by decode rows; the last holds for more
+	seqPs               int64          // per decode row
+	prefillPs, decodePs int64          // attention launches of all layers
+	tokenPs             int64          // prefill attention per token
+	window              int64          // tokens; 0 = none
+	samplerPs           int64          // per sequence
 	work                peakWork
 }
 
@@ -60,7 +60,7 @@ func (s *Stepper) setAttention(r *rank) {
 		// of the rows; few rows do not fill the GPU.
 		parts := float64(max(1, min(rows, int(s.stages))))
 		slow := 1 + k.occupancy*parts/float64(max(1, rows))
-		s.ctxPs = append(s.ctxPs, picoseconds(r.fullLayers*k.ctxS*slow/parts))
+		s.ctxPs[rows] = picoseconds(r.fullLayers * k.ctxS * slow / parts)
 	}
 }
 
@@ -87,7 +87,13 @@ func (s *Stepper) Step(b Batch, clockBin int) Cost {
 	if s.general {
 		return s.round(t, b)
 	}
-	linear := t.at(b.Tokens)
+	var linear *row
+	if b.Tokens <= t.graphMax {
+		linear = &t.rows[graphIndex[b.Tokens]]
+	} else {
+		eager := t.eagerRow(b.Tokens - t.graphMax)
+		linear = &eager
+	}
 	headPs := linear.headPs
 	if b.Seqs != b.Tokens {
 		headPs = t.headPs(b.Seqs)
@@ -96,7 +102,7 @@ func (s *Stepper) Step(b Batch, clockBin int) Cost {
 	if b.PrefillTokens > 0 {
 		attnPs = s.prefillPs + int64(t.pairPs*float64(b.PrefillArea)) + s.tokenPs*int64(b.PrefillTokens)
 	}
-	attnPs += s.ctxPs[min(int(b.DecodeSeqs), len(s.ctxPs)-1)]*b.DecodeCtx + s.seqPs*int64(b.DecodeSeqs)
+	attnPs += s.ctxPs[min(uint32(b.DecodeSeqs), ctxRows-1)]*b.DecodeCtx + s.seqPs*int64(b.DecodeSeqs)
 	w, tokens, seqs := &s.work, int64(b.Tokens), int64(b.Seqs)
 	return Cost{
 		Gemm:    linear.gemmPs,
@@ -138,7 +144,7 @@ func (s *Stepper) round(t *table, b Batch) Cost {
 	w := &s.work
 	return Cost{
 		Gemm:    linear.gemmPs,
-		Attn:    attnPs + s.ctxPs[min(int(b.DecodeSeqs), len(s.ctxPs)-1)]*b.DecodeCtx + s.seqPs*int64(share(b.DecodeSeqs, decodes)),
+		Attn:    attnPs + s.ctxPs[min(uint32(b.DecodeSeqs), ctxRows-1)]*b.DecodeCtx + s.seqPs*int64(share(b.DecodeSeqs, decodes)),
 		Comm:    linear.commPs,
 		Small:   linear.smallPs,
 		Head:    t.headPs(seqs) + s.samplerPs*int64(seqs),
@@ -165,6 +171,6 @@ func (w *peakWork) moved(b *Batch) int64 {
 // Slope implements StepModel. Attention is the only part that grows.
 func (s *Stepper) Slope(decodeSeqs int32, _ int) Cost {
 	n := int64(decodeSeqs)
-	ctxPs := s.ctxPs[min(int(decodeSeqs), len(s.ctxPs)-1)]
+	ctxPs := s.ctxPs[min(uint32(decodeSeqs), ctxRows-1)]
 	return Cost{Attn: ctxPs * n, Compute: s.work.pairCompute * n, Memory: s.work.ctxMemory * n}
 }

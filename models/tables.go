@@ -15,10 +15,10 @@ type row struct {
 }
 
 // table holds the rows at one clock bin: row 0 costs nothing, then one row per
-// CUDA-graph size, then two per eagerStride tokens above the largest graph, for
-// the first and the last of these. Between the two, costs are interpolated: they
-// jump only where another row of tiles begins, which is between strides, and a
-// small table stays in cache.
+// CUDA-graph size, then two per eagerStride tokens above the largest graph, that of
+// the first of these and one beyond the last. Between the two, costs are
+// interpolated: they jump only where another row of tiles begins, which is
+// between strides, and a small table stays in cache.
 type table struct {
 	pairPs   float64 // prefill attention per (query, key) pair, layers without a short window
 	windowPs float64 // the same, windowed layers
@@ -70,22 +70,36 @@ func (t *table) headPs(n int32) int64 {
 	if n <= t.graphMax {
 		return t.rows[graphIndex[n]].headPs
 	}
-	return t.eagerRow(n - t.graphMax).headPs
+	i, share := t.cell(n - t.graphMax)
+	return between(t.rows[i].headPs, t.rows[i+1].headPs, share)
 }
+
+// beyond returns the row one token after hi, on the line through lo, which is for
+// eagerStride − 1 tokens less: so that a share of a cell is a shift.
+func (lo row) beyond(hi row) row {
+	next := func(lo, hi int64) int64 { return lo + (hi-lo)*eagerStride/(eagerStride-1) }
+	return row{next(lo.gemmPs, hi.gemmPs), next(lo.commPs, hi.commPs), next(lo.smallPs, hi.smallPs), next(lo.headPs, hi.headPs), hi.expertPs}
+}
+
+// cell returns the first of the two rows around above tokens more than graphMax,
+// and the way from it to the second, in 1/eagerStride.
+func (t *table) cell(above int32) (i int32, share int64) {
+	return t.eager + (above-1)>>eagerShift<<1, int64((above - 1) & (eagerStride - 1))
+}
+
+func between(lo, hi, share int64) int64 { return lo + (hi-lo)*share>>eagerShift }
 
 // eagerRow returns the row of above tokens more than graphMax.
 func (t *table) eagerRow(above int32) row {
-	i := t.eager + (above-1)>>eagerShift<<1
+	i, share := t.cell(above)
 	lo, hi := &t.rows[i], &t.rows[i+1]
-	share := int64((above - 1) & (eagerStride - 1))
-	between := func(lo, hi int64) int64 { return lo + (hi-lo)*share/(eagerStride-1) }
 	return row{
-		gemmPs:  between(lo.gemmPs, hi.gemmPs),
-		commPs:  between(lo.commPs, hi.commPs),
-		smallPs: between(lo.smallPs, hi.smallPs),
-		headPs:  between(lo.headPs, hi.headPs),
+		gemmPs:  between(lo.gemmPs, hi.gemmPs, share),
+		commPs:  between(lo.commPs, hi.commPs, share),
+		smallPs: between(lo.smallPs, hi.smallPs, share),
+		headPs:  between(lo.headPs, hi.headPs, share),
 
-		expertPs: between(lo.expertPs, hi.expertPs),
+		expertPs: hi.expertPs, // hardly grows: nearly all experts are in use
 	}
 }
 
@@ -138,7 +152,8 @@ func newTable(r *rank, maxTokens int32, kappa float64) *table {
 	t.eager = int32(len(t.rows))
 	floorS := r.layers * r.common.EagerLayerUs * 1e-6
 	for n := t.graphMax; n < maxTokens; n += eagerStride {
-		t.rows = append(t.rows, r.row(n+1, kappa, floorS), r.row(n+eagerStride, kappa, floorS))
+		lo, hi := r.row(n+1, kappa, floorS), r.row(n+eagerStride, kappa, floorS)
+		t.rows = append(t.rows, lo, lo.beyond(hi))
 	}
 	return t
 }
