@@ -26,10 +26,11 @@ type GPU struct {
 	NodeGPUs int     `toml:"node_gpus"` // GPUs that these links connect
 	PCIeGBs  float64 `toml:"pcie_gbs"`  // one direction per GPU
 
-	TDPW        float64 `toml:"tdp_w"`
-	MaxClockMHz int     `toml:"max_clock_mhz"`
-	MinClockMHz int     `toml:"min_clock_mhz"` // lowest SM clock that a power cap or heat leads to
-	MaxTempC    float64 `toml:"max_temp_c"`    // software thermal slowdown starts here; 0 = unknown
+	TDPW           float64 `toml:"tdp_w"`
+	MaxClockMHz    int     `toml:"max_clock_mhz"`
+	MinClockMHz    int     `toml:"min_clock_mhz"`     // lowest SM clock that a power cap or heat leads to
+	MaxTempC       float64 `toml:"max_temp_c"`        // software thermal slowdown starts here; 0 = unknown
+	MaxMemoryTempC float64 `toml:"max_memory_temp_c"` // HBM slows the GPU down above; 0 = unknown, never
 
 	// Like names the GPU whose kernel efficiencies and collectives are taken over:
 	// nothing was measured on this one. Links are those of LinkLike, if given.
@@ -212,6 +213,9 @@ type Power struct {
 	ResistanceCPerW float64 `toml:"resistance_c_per_w"` // inlet air to sensor
 	TimeConstantS   float64 `toml:"time_constant_s"`
 	HysteresisC     float64 `toml:"hysteresis_c"` // a slowdown ends this far below MaxTempC
+
+	MemoryResistanceCPerW float64 `toml:"memory_resistance_c_per_w"` // GPU sensor to HBM, per watt of memory power
+	MemoryTimeConstantS   float64 `toml:"memory_time_constant_s"`
 }
 
 // bandwidth returns the HBM peak in bytes/s.

@@ -23,6 +23,10 @@ type Heat struct {
 	MaxTempC                 float64 // a thermal slowdown starts here
 	HysteresisC              float64 // and ends this far below
 	MinBin, MaxBin           int     // clock bins
+
+	MaxMemoryTempC        float64 // HBM: a slowdown starts there too; 0 = never
+	MemoryResistanceCPerW float64 // of memory power, from the GPU's sensor to HBM
+	MemoryTimeConstantS   float64
 }
 
 // HeatState is one GPU's state; Start makes the first one.
@@ -31,7 +35,12 @@ type HeatState struct {
 	PowerW float64 // over the last tick
 	Bin    int     // clock bin from now on
 	Slowed bool    // a thermal slowdown is on
+
+	MemoryRiseC float64 // HBM above TempC
 }
+
+// MemoryTempC returns the temperature of the HBM.
+func (s HeatState) MemoryTempC() float64 { return s.TempC + s.MemoryRiseC }
 
 // NewHeat returns the model of d's GPU with this inlet temperature. The
 // catalogue's power figures are scaled by TDP, thermal resistance inversely: the
@@ -52,6 +61,10 @@ func NewHeat(d Deployment, ambientC float64) Heat {
 		HysteresisC:     p.HysteresisC,
 		MinBin:          g.MinClockMHz / ClockStepMHz,
 		MaxBin:          g.maxBin(),
+
+		MaxMemoryTempC:        g.MaxMemoryTempC,
+		MemoryResistanceCPerW: p.MemoryResistanceCPerW / scale,
+		MemoryTimeConstantS:   p.MemoryTimeConstantS,
 	}
 }
 
@@ -82,9 +95,11 @@ func (h *Heat) Tick(s *HeatState, work Cost, dt clock.Duration) {
 
 	steadyC := h.SteadyTempC(s.PowerW)
 	s.TempC = steadyC + (s.TempC-steadyC)*math.Exp(-dt.Seconds()/h.TimeConstantS)
-	s.Slowed = s.TempC >= h.MaxTempC || s.Slowed && s.TempC > h.MaxTempC-h.HysteresisC
+	steadyRiseC := h.MemoryResistanceCPerW * memoryW
+	s.MemoryRiseC = steadyRiseC + (s.MemoryRiseC-steadyRiseC)*math.Exp(-dt.Seconds()/h.MemoryTimeConstantS)
+	s.Slowed = h.hotter(s, 0) || s.Slowed && h.hotter(s, h.HysteresisC)
 
-	roomW := h.capW(s.Slowed) - h.IdleW
+	roomW := h.capW(s) - h.IdleW
 	if s.PowerW > roomW+h.IdleW {
 		s.Bin = h.lower(s.Bin, (roomW-memoryW)/(computeW*f*f*f))
 	} else {
@@ -92,15 +107,23 @@ func (h *Heat) Tick(s *HeatState, work Cost, dt clock.Duration) {
 	}
 }
 
+// hotter says whether the GPU or its HBM is this far below its limit, or above.
+func (h *Heat) hotter(s *HeatState, belowC float64) bool {
+	return s.TempC >= h.MaxTempC-belowC || h.MaxMemoryTempC > 0 && s.MemoryTempC() >= h.MaxMemoryTempC-belowC
+}
+
 // capW returns the power limit. During a slowdown it is the power that settles
 // in the middle of the hysteresis band, so constant work ends in a steady state
 // inside the band instead of cycling between its edges.
-func (h *Heat) capW(slowed bool) float64 {
-	if !slowed {
+func (h *Heat) capW(s *HeatState) float64 {
+	if !s.Slowed {
 		return h.CapW
 	}
-	holdC := h.MaxTempC - h.HysteresisC/2
-	return min(h.CapW, (holdC-h.AmbientC)/h.ResistanceCPerW)
+	holdC := h.MaxTempC
+	if h.MaxMemoryTempC > 0 {
+		holdC = min(holdC, h.MaxMemoryTempC-s.MemoryRiseC)
+	}
+	return min(h.CapW, (holdC-h.HysteresisC/2-h.AmbientC)/h.ResistanceCPerW)
 }
 
 // lower returns the highest bin below bin at which compute power falls to this

@@ -189,35 +189,6 @@ func TestTicksOfAnyLengthReachTheSameTemperature(t *testing.T) {
 	}
 }
 
-// mlEnergyModels maps the model names of ML.ENERGY to the catalogue's.
-var mlEnergyModels = map[string]string{
-	"Llama 3.1 8B Instruct": "llama-3.1-8b", "Llama 3.1 70B Instruct": "llama-3.1-70b", "Llama 3.3 70B Instruct": "llama-3.3-70b",
-	"Qwen 3 8B": "qwen3-8b", "Qwen 3 14B": "qwen3-14b", "Qwen 3 32B": "qwen3-32b",
-}
-
-func TestPowerErrorAgainstMLEnergyIsNoWorseThanDocumented(t *testing.T) {
-	var e fitErrors
-	for _, r := range sharedData(t, "mlenergy/steady_state_h100.csv") {
-		name, ok := mlEnergyModels[r["nickname"]]
-		if !ok || r["task"] != "lm-arena-chat" {
-			continue
-		}
-		tp := int(r.num(t, "tensor_parallel"))
-		d := deployment(t, name, "h100-sxm-80gb", tp)
-		rows := int32(math.Round(r.num(t, "avg_batch_size")))
-		ctx := int64(200 + r.num(t, "avg_output_len")/2) // prompts are not published: 200 tokens assumed
-		c := stepper(t, d).Step(decodeBatch(rows, ctx), 0)
-		h := NewHeat(d, 30)
-		s := h.Start()
-		h.Tick(&s, c, clock.FromSeconds(r.num(t, "median_itl_ms")/1e3))
-		e.add(s.PowerW, r.num(t, "avg_power_watts")/float64(tp))
-	}
-	t.Logf("power against ML.ENERGY: MAPE %.1f %%, median %+.1f %% over %d runs", e.mapePct(), e.medianPct(), len(e))
-	if e.mapePct() > 27 {
-		t.Errorf("MAPE %.1f %%: worse than documented", e.mapePct())
-	}
-}
-
 func BenchmarkTick(b *testing.B) {
 	h := h100Heat(b, 30)
 	s := h.Start()
