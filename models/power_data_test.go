@@ -194,3 +194,26 @@ func TestPowerLimitsCostThroughputAsInMLPerf(t *testing.T) {
 		}
 	}
 }
+
+// TestSteadyPrefillUnderHeatRunsAsFastAsWithout: kappa is 0.96 of the clock with
+// heat and 0.90 without. Steady prefill on one GPU is over its power limit at the
+// highest clock, so the clock settles where both agree.
+func TestSteadyPrefillUnderHeatRunsAsFastAsWithout(t *testing.T) {
+	for _, name := range []string{"llama-3.1-8b", "qwen3-14b"} {
+		d := deployment(t, name, "h100", 1)
+		s := stepper(t, d)
+		h := NewHeat(d, 30)
+		state := h.Start()
+		b := prefillBatch(8192)
+		for range 1000 {
+			c := s.Step(b, state.Bin)
+			h.Tick(&state, c, clock.Duration(c.Total()/1000))
+		}
+		hot, fixed := s.Step(b, state.Bin), s.Step(b, 0)
+		got := float64(hot.Total())/float64(fixed.Total()) - 1
+		t.Logf("%s: %d MHz, %.0f W, step %+.1f %% against kappa = 0.90", name, state.Bin*ClockStepMHz, state.PowerW, 100*got)
+		if math.Abs(got) > 0.03 {
+			t.Errorf("%s: a steady prefill step takes %+.1f %% with heat", name, 100*got)
+		}
+	}
+}
