@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"slosim/experiments"
 	"slosim/internal/accuracy"
@@ -137,7 +138,7 @@ func chosen(runs []measured.Run, f accuracyFlags) ([]measured.Run, error) {
 
 // counter prints how many runs are done, on a terminal.
 func counter(w io.Writer, all int) func(int) {
-	if _, isFile := w.(*os.File); !isFile {
+	if f, isFile := w.(*os.File); !isFile || !term.IsTerminal(int(f.Fd())) {
 		return nil
 	}
 	return func(done int) {

@@ -20,8 +20,10 @@ const root = "../.."
 var levels = [][]string{
 	{"cmd/sim"},
 	{"internal/report"},
+	{"internal/accuracy"},
 	{"experiments"},
 	{"internal/config"},
+	{"internal/measured"},
 	{"sim"},
 	{"sim/kernel"},
 	{"sim/slo", "sim/stats"},
