@@ -42,7 +42,6 @@ func Experiment(run *measured.Run, calibration string) (sim.Experiment, error) {
 		return sim.Experiment{}, short(err)
 	}
 	e.Name = run.Name
-	e.Pools[0].Replicas = max(1, run.Setup.Replicas)
 	class := workloads.Class{Name: className, Stream: className, Client: workloads.Client{MaxInFlight: run.Load.InFlight}}
 	class.Recorded = requestsOf(run, e.Pools[0].Engine)
 	e.Traffic = []workloads.Class{class}
@@ -65,18 +64,18 @@ func textOf(run *measured.Run, calibration string) (string, error) {
 	if err := errors.Join(errM, errG); err != nil {
 		return "", errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
-	if s.PP > 1 {
-		return "", fmt.Errorf("pipeline parallelism of %d is not simulated", s.PP)
-	}
-	if s.DP > 1 {
-		return "", fmt.Errorf("data parallelism of %d is not simulated", s.DP)
-	}
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("duration = %q\nwarmup = \"0s\"\nreplications = 1", config.SpanText(span))
 	line("[[pool]]\nname = \"main\"\nmodel = %q\ngpu = %q\ntensor_parallel = %d", model, gpu, s.TP)
-	line("thermal = false")
-	if s.Weights != "" && s.Weights != "bf16" {
+	line("replicas = %d\nrouter = \"round-robin\"\nthermal = false", max(1, s.Replicas, s.DP))
+	if s.PP > 1 {
+		line("pipeline_parallel = %d", s.PP)
+	}
+	if s.EP > 1 {
+		line("expert_parallel = %d", s.EP)
+	}
+	if native := nativeDtype(model); s.Weights != "" && native != models.MXFP4 {
 		line("weight_dtype = %q", s.Weights)
 		if s.StaticScales && s.Weights == "fp8" {
 			line("static_scales = true")
@@ -95,6 +94,16 @@ func textOf(run *measured.Run, calibration string) (string, error) {
 	line("engine = { %s }", strings.Join(keys, ", "))
 	line("[[traffic]]\nclass = %q\nrate = \"1/s\"\nprompt = 1\noutput = 1", className)
 	return b.String(), nil
+}
+
+// nativeDtype returns the format of a catalogue model's checkpoint. Models in mxfp4
+// are served in it, whatever a table calls their precision.
+func nativeDtype(model string) string {
+	m, err := models.FindLLM(model)
+	if err != nil {
+		return models.BF16
+	}
+	return m.NativeDtype()
 }
 
 // vllmRelease is a release as the experiment file takes it.

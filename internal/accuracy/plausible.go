@@ -47,7 +47,7 @@ func impossible(run *measured.Run, e sim.Experiment) string {
 }
 
 // isMoE tells whether a model has experts.
-func isMoE(models.LLM) bool { return false }
+func isMoE(m models.LLM) bool { return m.MoE.Experts > 0 }
 
 // moeName is isMoE for a name as a source writes it; false when it is unknown.
 func moeName(name string) bool {

@@ -17,7 +17,7 @@ func (r *reader) inferencex(t *table) {
 		u := &run.Setup
 		*u = Setup{Model: t.text(i, "model_path"), GPU: t.text(i, "system"), Engine: t.text(i, "backend"), Version: t.text(i, "backend_version"),
 			TP: max(1, t.whole(i, "tp_size")), PP: t.whole(i, "pp_size"), DP: t.whole(i, "attention_dp_size"), EP: t.whole(i, "moe_ep_size"),
-			Weights: weightsOf(t, i), MaxSeqs: t.whole(i, "concurrency")}
+			Weights: weightsOf(t, i), MaxSeqs: t.whole(i, "concurrency"), StaticScales: t.text(i, "gemm_quant_mode") == "fp8"}
 		inferencexSetup(u)
 		if per := u.TP * max(1, u.PP); u.DP <= 1 && u.EP <= 1 && t.whole(i, "gpus") > per {
 			u.Replicas = t.whole(i, "gpus") / per
@@ -65,9 +65,6 @@ func weightsOf(t *table, i int) string {
 // inferencexSetup fills in the published settings of the benchmark's recipes.
 func inferencexSetup(u *Setup) {
 	u.KV = "bf16"
-	if u.Weights == "fp8" {
-		u.StaticScales = true
-	}
 	u.Utilization = 0.9
 	checkpoint := strings.ToLower(u.Model)
 	if u.Engine == "trtllm" && u.Weights != "bf16" || strings.HasPrefix(checkpoint, "nvidia/") && strings.Contains(checkpoint, "fp") {
@@ -122,8 +119,12 @@ func (r *reader) mlenergy(t *table) {
 		u := Setup{Model: t.text(i, "model_id"), GPU: t.text(i, "gpu_model"), Engine: "vllm", Version: "0.11.1", TP: max(1, t.whole(i, "tensor_parallel")),
 			DP: t.whole(i, "data_parallel"), EP: t.whole(i, "expert_parallel"), Weights: dtype(t.text(i, "weight_precision")), KV: "bf16", MaxSeqs: batch, Utilization: 0.9}
 		task := t.text(i, "task")
-		run := Run{Name: fmt.Sprintf("%s %s %s %d GPU batch %d", task, u.Model, u.Weights, t.whole(i, "num_gpus"), batch), Line: t.line(i), Setup: u}
-		run.Group = fmt.Sprintf("vllm %s %s on %s, %d GPU", u.Model, u.Weights, u.GPU, t.whole(i, "num_gpus"))
+		gpus := max(1, t.whole(i, "num_gpus"))
+		if u.TP*max(1, u.DP) < gpus { // experts are dealt out, attention is split
+			u.TP = gpus / max(1, u.DP)
+		}
+		run := Run{Name: fmt.Sprintf("%s %s %s %d GPU batch %d", task, u.Model, u.Weights, gpus, batch), Line: t.line(i), Setup: u}
+		run.Group = fmt.Sprintf("vllm %s %s on %s, %d GPU", u.Model, u.Weights, u.GPU, gpus)
 		output, _ := t.number(i, "avg_output_len")
 		prompt, known := energyPrompts[task]
 		switch {
