@@ -29,6 +29,7 @@ type loader struct {
 	classes []*config.Table // same order as e.Traffic
 	pools   []*config.Table // same order as e.Pools
 	assume  assumptions
+	minor   int // release of vLLM of the pool being read
 
 	traces     map[int]workloads.TraceStats // of classes that replay one
 	lastChange *config.Table                // the one that ends last
