@@ -218,19 +218,24 @@ func applyHost(list []calibration, h *models.Host, sources map[string]string) {
 // applySpeed scales the GPU's rates: a change that reaches every kernel.
 func (l *loader) applySpeed(pool *config.Table, list []calibration, p *sim.Pool) {
 	g := &p.Deployment.GPU
-	for i := range list {
-		c := &list[i]
-		if c.gpu != g.Name {
-			continue
-		}
-		if c.compute > 0 {
-			g.Common.KappaFixed *= c.compute
-			g.Common.KappaMaxClock *= c.compute
-			l.doc.Note(pool.Path("speed")+".compute", fmt.Sprintf("%.4g", c.compute), "derived", c.origin())
-		}
-		if c.memory > 0 {
-			g.BandwidthGBs *= c.memory
-			l.doc.Note(pool.Path("speed")+".memory", fmt.Sprintf("%.4g", c.memory), "derived", c.origin())
+	compute, memory := 1.0, 1.0
+	note := func(key string, v float64, c *calibration, into *float64) {
+		if v > 0 && c.gpu == g.Name { // a later one replaces an earlier one
+			*into = v
+			l.doc.Note(pool.Path("speed")+"."+key, fmt.Sprintf("%.4g", v), "derived", c.origin())
 		}
 	}
+	for i := range list {
+		note("compute", list[i].compute, &list[i], &compute)
+		note("memory", list[i].memory, &list[i], &memory)
+	}
+	ScaleGPU(g, compute, memory)
+}
+
+// ScaleGPU makes a GPU of the catalogue faster or slower by two factors: on what
+// is computed, and on what is moved from and to memory.
+func ScaleGPU(g *models.GPU, compute, memory float64) {
+	g.Common.KappaFixed *= compute
+	g.Common.KappaMaxClock *= compute
+	g.BandwidthGBs *= memory
 }

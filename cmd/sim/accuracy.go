@@ -76,9 +76,10 @@ func compare(ctx context.Context, dir string, f accuracyFlags, stdout, stderr io
 	if err != nil {
 		return &exit{exitInput, err}
 	}
+	engine := ""
 	if f.calibration != "" {
-		if _, err := os.Stat(f.calibration); err != nil {
-			return &exit{exitInput, fmt.Errorf("--calibration %s cannot be read: %v\n  write one with: sim calibrate", f.calibration, err)}
+		if engine, err = experiments.CalibrationEngine(f.calibration); err != nil {
+			return &exit{exitInput, err}
 		}
 	}
 	for _, fault := range folder.Errors {
@@ -88,7 +89,7 @@ func compare(ctx context.Context, dir string, f accuracyFlags, stdout, stderr io
 	if err != nil {
 		return &exit{exitInput, err}
 	}
-	o := accuracy.Options{Calibration: f.calibration, Fitted: experiments.FittedOn}
+	o := accuracy.Options{Calibration: f.calibration, Engine: engine, Fitted: experiments.FittedOn}
 	if !f.quiet {
 		o.Progress = counter(stderr, len(runs))
 	}

@@ -53,6 +53,7 @@ type Report struct {
 // Options of a comparison.
 type Options struct {
 	Calibration string         // file; "" = the catalogue's constants
+	Engine      string         // that the calibration is of; runs of others keep theirs
 	Progress    func(done int) // called after every run, from one goroutine at a time
 	// Fitted tells which runs the constants were fitted on.
 	Fitted func(source, run, phase string) bool
@@ -100,7 +101,11 @@ func one(ctx context.Context, run *measured.Run, o Options) (rows []Row) {
 	if ctx.Err() != nil {
 		return nil
 	}
-	e, err := Experiment(run, o.Calibration)
+	calibration := o.Calibration
+	if run.Setup.Engine != o.Engine {
+		calibration = ""
+	}
+	e, err := Experiment(run, calibration)
 	if err != nil {
 		return rowsOf(run, nil, err.Error(), o)
 	}
@@ -129,7 +134,7 @@ func rowsOf(run *measured.Run, p *Prediction, reason string, o Options) []Row {
 			r.Phase = run.Phases[f.Phase]
 		}
 		r.Saturated = saturated[f.Phase]
-		if lo, hi, ok := noise(f, run.Name+r.Phase); ok {
+		if lo, hi, ok := Noise(f, run.Name+r.Phase); ok {
 			r.NoiseLo, r.NoiseHi = &lo, &hi
 		}
 		if p != nil {

@@ -42,6 +42,25 @@ func Experiment(run *measured.Run, calibration string) (sim.Experiment, error) {
 		return sim.Experiment{}, short(err)
 	}
 	e.Name = run.Name
+	return onPool(run, e)
+}
+
+// OnExperiment replays a run on the deployment of an experiment's pool, whatever
+// the run says about its own.
+func OnExperiment(run *measured.Run, e sim.Experiment, pool int) (sim.Experiment, error) {
+	p := e.Pools[pool]
+	if p.Role != "" {
+		return sim.Experiment{}, fmt.Errorf("pool %q has role = %q: only whole replicas can be compared with a measured run", p.Name, p.Role)
+	}
+	p.Classes = nil
+	e.Pools = []sim.Pool{p}
+	e.Changes, e.SLOs = nil, nil
+	e.Duration, e.Warmup, e.Replications = span, 0, 1
+	return onPool(run, e)
+}
+
+// onPool sends a run's requests to the experiment's only pool.
+func onPool(run *measured.Run, e sim.Experiment) (sim.Experiment, error) {
 	class := workloads.Class{Name: className, Stream: className, Client: workloads.Client{MaxInFlight: run.Load.InFlight}}
 	class.Recorded = requestsOf(run, e.Pools[0].Engine)
 	e.Traffic = []workloads.Class{class}
@@ -68,7 +87,7 @@ func textOf(run *measured.Run, calibration string) (string, error) {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("duration = %q\nwarmup = \"0s\"\nreplications = 1", config.SpanText(span))
 	line("[[pool]]\nname = \"main\"\nmodel = %q\ngpu = %q\ntensor_parallel = %d", model, gpu, s.TP)
-	line("replicas = %d\nrouter = \"round-robin\"\nthermal = false", max(1, s.Replicas, s.DP))
+	line("replicas = %d\nrouter = \"round-robin\"", max(1, s.Replicas, s.DP))
 	if s.PP > 1 {
 		line("pipeline_parallel = %d", s.PP)
 	}

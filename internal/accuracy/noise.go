@@ -12,10 +12,10 @@ const (
 	blockLength = 50 // consecutive requests: neighbours wait for the same steps
 )
 
-// noise returns the 95 % interval of a measured statistic relative to its value,
+// Noise returns the 95 % interval of a measured statistic relative to its value,
 // by a block bootstrap over its requests, always the same. Without the values
 // behind it, or with too few, ok is false.
-func noise(f measured.Figure, name string) (lo, hi float64, ok bool) {
+func Noise(f measured.Figure, name string) (lo, hi float64, ok bool) {
 	n := len(f.Values)
 	if n < 4*blockLength || f.Value == 0 {
 		return 0, 0, false

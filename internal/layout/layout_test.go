@@ -20,6 +20,7 @@ const root = "../.."
 var levels = [][]string{
 	{"cmd/sim"},
 	{"internal/report"},
+	{"internal/calibrate"},
 	{"internal/accuracy"},
 	{"experiments"},
 	{"internal/config"},

@@ -44,13 +44,18 @@ func (r *reader) inferencex(t *table) {
 
 // spreadOf returns the shortest length of a row's requests as a share of the
 // stated one. InferenceX draws from [0.8 L, L]. NVIDIA's own runs, which carry no
-// date, have nominally fixed lengths; a few percent keep equal requests from going
-// in lockstep for ever, which a real client does not do (assumption).
+// date, have nominally fixed lengths. Equal requests then end and come back
+// together: SGLang, which stops decoding for prefill, keeps such groups (its rows'
+// TTFT is that of whole bursts); where chunks of prompts run beside decoding they
+// fall apart, for which a few percent of length stand here (assumption).
 func spreadOf(t *table, i int) float64 {
-	if t.text(i, "measured") == "" {
-		return 0.97
+	switch {
+	case t.text(i, "measured") != "":
+		return 0.8
+	case t.text(i, "backend") == "sglang":
+		return 1
 	}
-	return 0.8
+	return 0.97
 }
 
 // weightsOf returns the weight format of a row: its GEMM mode, else its
