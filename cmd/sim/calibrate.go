@@ -29,6 +29,7 @@ type calibrateFlags struct {
 	runs          []string
 	phase         string
 	fit           []string
+	hold          []string
 	out           string
 	since         string
 	fromCatalogue bool
@@ -73,6 +74,7 @@ at a bound, and what these data do not identify.`,
 	cmd.Flags().StringArrayVar(&f.runs, "run", nil, "of a folder: `source/name` of a run to fit on (repeatable)")
 	cmd.Flags().StringVar(&f.phase, "phase", "", "of a run in phases: the one to fit on, for example \"5 req/s\"")
 	cmd.Flags().StringSliceVar(&f.fit, "fit", nil, "constants to fit: "+strings.Join(calibrate.Names(), ", "))
+	cmd.Flags().StringSliceVar(&f.hold, "hold", nil, "constants to set and not to fit: `name=value`, in ms or us as in the file, for example compute=1.02")
 	cmd.Flags().StringVar(&f.out, "out", "calibration.toml", "file to write")
 	cmd.Flags().StringVar(&f.since, "since", "", "of vllm: first `release` that the constants are for")
 	cmd.Flags().BoolVar(&f.fromCatalogue, "from-catalogue", false, "begin at the catalogue's constants instead of those of the engine's release")
@@ -95,7 +97,11 @@ func fitConstants(ctx context.Context, args []string, f calibrateFlags, command 
 	if err != nil {
 		return &exit{exitInput, err}
 	}
-	o := calibrate.Options{Params: params, FromCatalogue: f.fromCatalogue, Check: !f.noCheck}
+	held, err := calibrate.Hold(f.hold, params)
+	if err != nil {
+		return &exit{exitInput, err}
+	}
+	o := calibrate.Options{Params: params, Held: held, FromCatalogue: f.fromCatalogue, Check: !f.noCheck}
 	if t, ok := stderr.(*os.File); ok && term.IsTerminal(int(t.Fd())) {
 		o.Progress = func(n int) { fmt.Fprintf(t, "\r%d simulations\x1b[K", n) }
 		defer fmt.Fprint(t, "\r\x1b[K")

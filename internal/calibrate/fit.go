@@ -23,6 +23,7 @@ type Fitted struct {
 // Fit is the result of a calibration.
 type Fit struct {
 	Params         []Fitted
+	Held           []Held
 	Before, Within float64 // mean absolute error of the figures, at the start and fitted
 	CrossValidated float64 // the same on figures that the fit did not see; NaN if there are too few
 	Folds          int
@@ -51,6 +52,7 @@ const (
 // Options of a fit.
 type Options struct {
 	Params        []Parameter
+	Held          []Held
 	FromCatalogue bool             // start at the catalogue's constants instead of the experiment's
 	Progress      func(trials int) // called now and then
 	Check         bool             // cross-validate
@@ -61,7 +63,7 @@ func Run(ctx context.Context, cases []Case, o Options) (*Fit, error) {
 	if len(cases) == 0 {
 		return nil, errors.New("there is no run to fit on")
 	}
-	p := &problem{params: o.Params, cases: cases}
+	p := &problem{params: o.Params, held: o.Held, cases: cases}
 	for i := range o.Params {
 		p.start = append(p.start, o.Params[i].start(&cases[0].Experiment, o.FromCatalogue))
 	}
@@ -72,7 +74,7 @@ func Run(ctx context.Context, cases []Case, o Options) (*Fit, error) {
 	if len(before) <= len(o.Params) {
 		return nil, fmt.Errorf("%d figures are too few to fit %d constants: measure more runs, or fit fewer constants with --fit", len(before), len(o.Params))
 	}
-	f := &Fit{Figures: len(before), Before: meanAbs(before), CrossValidated: math.NaN()}
+	f := &Fit{Held: o.Held, Figures: len(before), Before: meanAbs(before), CrossValidated: math.NaN()}
 	x, n, err := p.minimise(ctx, fold{}, mostTrials, o.Progress)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ package calibrate
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"slosim/experiments"
@@ -63,6 +64,36 @@ func Find(names []string) ([]Parameter, error) {
 		if !slices.Contains(Names(), n) {
 			return nil, fmt.Errorf("%q is no constant that can be fitted\n  allowed: %s", n, strings.Join(Names(), ", "))
 		}
+	}
+	return out, nil
+}
+
+// Held is a constant that is set and not fitted.
+type Held struct {
+	Parameter
+	Value float64
+}
+
+// Hold reads "name=value" for constants that are not among the fitted ones.
+func Hold(texts []string, fitted []Parameter) ([]Held, error) {
+	var out []Held
+	for _, text := range texts {
+		name, number, ok := strings.Cut(text, "=")
+		v, err := strconv.ParseFloat(strings.TrimRight(number, "mus"), 64)
+		if !ok || err != nil {
+			return nil, fmt.Errorf("--hold %q is not name=value", text)
+		}
+		list, err := Find([]string{name})
+		if err != nil {
+			return nil, err
+		}
+		if p := list[0]; v < p.Lo || v > p.Hi {
+			return nil, fmt.Errorf("--hold %s: allowed is %g to %g %s", text, p.Lo, p.Hi, p.Unit)
+		}
+		if slices.ContainsFunc(fitted, func(p Parameter) bool { return p.Name == name }) {
+			return nil, fmt.Errorf("%s cannot be both held and fitted", name)
+		}
+		out = append(out, Held{list[0], v})
 	}
 	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"slosim/internal/accuracy"
@@ -147,6 +148,7 @@ func (c *Case) tableResiduals(ctx context.Context, e sim.Experiment) ([]residual
 // problem is what a fit minimises.
 type problem struct {
 	params []Parameter
+	held   []Held
 	start  []float64
 	cases  []Case
 }
@@ -161,7 +163,7 @@ func (p *problem) residuals(ctx context.Context, values []float64, f fold) ([]re
 			continue
 		}
 		wg.Go(func() {
-			lists[i], errs[i] = p.cases[i].residuals(ctx, apply(p.cases[i].Experiment, p.params, values), f)
+			lists[i], errs[i] = p.cases[i].residuals(ctx, p.apply(p.cases[i].Experiment, values), f)
 			if errs[i] != nil {
 				errs[i] = fmt.Errorf("%s: %w", p.cases[i].Run.Name, errs[i])
 			}
@@ -173,6 +175,16 @@ func (p *problem) residuals(ctx context.Context, values []float64, f fold) ([]re
 		out = append(out, l...)
 	}
 	return out, errors.Join(errs...)
+}
+
+// apply returns the experiment with the held and the fitted constants set.
+func (p *problem) apply(e sim.Experiment, values []float64) sim.Experiment {
+	params := slices.Clone(p.params)
+	values = slices.Clone(values)
+	for _, h := range p.held {
+		params, values = append(params, h.Parameter), append(values, h.Value)
+	}
+	return apply(e, params, values)
 }
 
 // values turns x, in widths from the start, into constants within their bounds, and

@@ -45,6 +45,12 @@ func (f *Fit) Write(w io.Writer, h Header) {
 			fmt.Fprintf(w, "%s%s = %s%s\n", head, p.Name, p.text(p.Value), p.remark())
 			head = ""
 		}
+		for _, h := range f.Held {
+			if (h.host != nil) == section.host {
+				fmt.Fprintf(w, "%s%s = %s  # held\n", head, h.Name, (&Fitted{Parameter: h.Parameter}).text(h.Value))
+				head = ""
+			}
+		}
 	}
 }
 
