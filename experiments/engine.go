@@ -165,6 +165,7 @@ const otherUtilisation = "as vLLM's: the engine's own rule is not modelled"
 func (r *engineReader) vllm() {
 	e, t := r.e, r.t
 	v := config.Read(t, "version", version, config.Default(vllmVersion{mainVersion, bigGPUSwitch.since}, "of 2026-08-17"))
+	r.l.minor = v.minor
 	def := vllmDefaults(r.p.Deployment.GPU, v)
 	r.tokens(def.tokens, def.why)
 	r.seqs(min(def.seqs, int(e.MaxBatchedTokens)), def.why)

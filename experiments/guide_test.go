@@ -178,6 +178,7 @@ func guideBases(t *testing.T) []string {
 	put("requests.jsonl", `{"timestamp": 0, "input_length": 100, "output_length": 9, "hash_ids": [1]}
 {"timestamp": 80000000, "input_length": 100, "output_length": 9, "hash_ids": [1, 2]}`)
 	put("lengths.csv", "tokens,share\n10,1\n100,3\n1000,2\n")
+	put("calibration.toml", "engine = \"vllm\"\nhost = { front_fixed = \"5ms\" }\nspeed = { compute = 1.02 }\n")
 	const rate, lengths = `rate = "2/s"`, "prompt = 500\noutput = { dist = \"exponential\", mean = 100 }"
 	replace := func(old, new string) string {
 		if !strings.Contains(base, old) {

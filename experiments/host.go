@@ -14,7 +14,7 @@ const (
 )
 
 // host reads the constants of the serving engine outside the GPU's kernels.
-func (l *loader) host(pool *config.Table, p *sim.Pool, known bool) {
+func (l *loader) host(pool *config.Table, p *sim.Pool, known bool, fitted []calibration) {
 	t := pool.Sub("host", `host = { front_fixed = "4.5ms", step_fixed = "0.25ms" }`)
 	h := models.DefaultHost(p.Deployment.TP)
 	h.Async = p.Deployment.Host.Async
@@ -24,9 +24,10 @@ func (l *loader) host(pool *config.Table, p *sim.Pool, known bool) {
 		p.Deployment.Host = h
 		sources = hostSources(p.Deployment)
 	}
+	applyHost(fitted, &h, sources)
 	var assumed []string
 	read := func(key string, at *int64, what string) {
-		if !t.Has(key) && *at > 0 {
+		if !t.Has(key) && *at > 0 && !strings.HasPrefix(sources[key], "calibration") {
 			assumed = append(assumed, what+" "+strings.Trim(config.FineSpan.Format(*at), `"`))
 		}
 		*at = config.Read(t, key, config.FineSpan, config.Default(*at, sources[key]), config.Between(0, int64(maxHostPs)))

@@ -29,6 +29,7 @@ type loader struct {
 	classes []*config.Table // same order as e.Traffic
 	pools   []*config.Table // same order as e.Pools
 	assume  assumptions
+	minor   int // release of vLLM of the pool being read
 
 	traces     map[int]workloads.TraceStats // of classes that replay one
 	lastChange *config.Table                // the one that ends last
@@ -43,6 +44,16 @@ func Load(path string, sets ...string) (sim.Experiment, config.Provenance, error
 	if err != nil {
 		return sim.Experiment{}, config.Provenance{}, err
 	}
+	return parse(src, sets...)
+}
+
+// Parse is Load for a text that is no file; name is its name in messages, and
+// files that it names are relative to dir.
+func Parse(name, dir, text string, sets ...string) (sim.Experiment, config.Provenance, error) {
+	return parse(source{name, text, dir}, sets...)
+}
+
+func parse(src source, sets ...string) (sim.Experiment, config.Provenance, error) {
 	doc, err := config.Parse(src.file, src.text, sets...)
 	if err != nil {
 		return sim.Experiment{}, config.Provenance{}, err

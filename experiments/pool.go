@@ -40,11 +40,13 @@ func (l *loader) pool(t *config.Table) sim.Pool {
 	}
 	l.engine(t, &p, known)
 	checkRole(t, &p)
-	l.host(t, &p, known)
+	fitted := l.calibration(t, &p)
+	l.host(t, &p, known, fitted)
 	p.Thermal = l.thermal(t, p.Deployment.GPU)
 	if known {
 		l.unfitted(&p)
 		l.figures(t, &p)
+		l.applySpeed(t, fitted, &p)
 	}
 	return p
 }

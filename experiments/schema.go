@@ -10,7 +10,7 @@ import (
 // order of messages and of docs/guide.md. Some count only beside others.
 var schema = withTraffic(config.Schema{
 	"":     {"title", "question", "start", "duration", "warmup", "seed", "replications", "network", "pool", "traffic", "change", "slo"},
-	"pool": {"name", "classes", "role", "link", "model", "gpu", "tensor_parallel", "pipeline_parallel", "expert_parallel", "expert_imbalance", "replicas", "router", "gpu_hour_usd", "weight_dtype", "static_scales", "kv_dtype", "overhead", "engine", "host", "thermal"},
+	"pool": {"name", "classes", "role", "link", "model", "gpu", "tensor_parallel", "pipeline_parallel", "expert_parallel", "expert_imbalance", "replicas", "router", "gpu_hour_usd", "weight_dtype", "static_scales", "kv_dtype", "overhead", "calibration", "engine", "host", "thermal"},
 	"slo":  {"name", "class", "only", "exclude", "metric", "threshold", "objective", "window", "spent", "count"},
 
 	"pool.link":    {"bandwidth", "latency", "overlap", "min_tokens"},

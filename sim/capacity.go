@@ -92,7 +92,7 @@ func (p *plan) lengthsOf(g int) (prompt, output workloads.Lengths, ok bool) {
 			od = *ch.Output
 		}
 	}
-	if c.Trace != nil && !own || c.Session.On() {
+	if (c.Trace != nil || len(c.Recorded) > 0) && !own || c.Session.On() {
 		return prompt, output, false
 	}
 	prompt, err := pd.Compile()
@@ -151,7 +151,7 @@ func (p *plan) mixAt(pool int, t clock.Time, hit float64, rate func(in *workload
 			continue
 		}
 		class := &p.exp.Traffic[c]
-		if class.Trace != nil || class.Client.Users > 0 || class.Session.On() {
+		if class.Trace != nil || len(class.Recorded) > 0 || class.Client.Users > 0 || class.Session.On() {
 			return m, false
 		}
 		in := workloads.NewIntensity(class, p.exp.Changes, p.exp.Start)

@@ -344,12 +344,14 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 				c.rec.finished(f, e)
 			}
 			c.rec.completed(f, e)
+			c.tell(f, e)
 			c.ends(now, e)
 		case engine.Rejected:
 			c.letGo(now, f, e.ID)
 			if f.window >= 0 {
 				c.rec.rejected(f, e)
 			}
+			c.tell(f, e)
 			c.ends(now, e)
 		case engine.Preempted:
 			c.mon.preempted(i, e)

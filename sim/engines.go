@@ -30,7 +30,7 @@ func (p *plan) newReplica(pool int, seed uint64, g engine.Gaps) engine.Replica {
 			Draws: rng.New(seed, rng.Acceptance, spec.Name),
 		},
 		Stepping: e.Stepping,
-		Model:    p.models[pool],
+		Model:    p.modelOf(pool),
 		Host:     spec.Deployment.Host,
 		Clock:    spec.startBin(),
 		Gaps:     g,

@@ -47,6 +47,8 @@ type plan struct {
 	models    []models.StepModel
 	replica   func(pool int, seed uint64, g engine.Gaps) engine.Replica // makes an idle replica
 	goals     []goals                                                   // per group
+	served    func(Served)                                              // told of every request that ends; nil = nobody listens
+	onStep    func(pool int, b models.Batch, c models.Cost)             // the same of every step
 	skips     []map[string]bool                                         // per objective
 	windowN   []float64                                                 // per objective: events its window holds; NaN without a closed form
 	history   [][]float64                                               // per objective: events in the m minutes before t = 0
@@ -307,7 +309,7 @@ func (p *plan) expected(o slo.Objective, from, to clock.Time) float64 {
 		if class.Name != o.Class {
 			continue
 		}
-		if class.Trace != nil || class.Client.Users > 0 {
+		if class.Trace != nil || len(class.Recorded) > 0 || class.Client.Users > 0 {
 			return math.NaN()
 		}
 		in := workloads.NewIntensity(class, p.exp.Changes, p.exp.Start)

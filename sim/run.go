@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"slosim/models"
 	"slosim/sim/clock"
 	"slosim/sim/rng"
 )
@@ -15,6 +16,22 @@ import (
 type Options struct {
 	Workers  int            // replications side by side; 0 = GOMAXPROCS
 	Progress func(Progress) // called from one goroutine at a time, about a thousand times per run
+
+	// Served is called for every request that ends, in the order of the last tokens
+	// within a replication. It must be safe for concurrent use with several workers.
+	Served func(Served)
+	// Step is called for every engine step, which makes the run slower: no stretch
+	// of equal steps is skipped. The same about concurrency.
+	Step func(pool int, b models.Batch, c models.Cost)
+}
+
+// Served is one request's life, for those who want more than statistics.
+type Served struct {
+	Class          int32
+	Index          int64
+	Prompt, Output int32
+	Send           clock.Time // by the client, after any wait for its own cap
+	First, Last    clock.Time // tokens; both clock.Never when the request was rejected
 }
 
 // Progress is how far a run is.
@@ -28,10 +45,14 @@ type Progress struct {
 // up to the time it had reached, marked Partial; nil when nothing was counted
 // yet.
 func Run(ctx context.Context, e Experiment, o Options) (*Result, error) {
+	if o.Step != nil {
+		e = stepping(e)
+	}
 	p, err := newPlan(e)
 	if err != nil {
 		return nil, err
 	}
+	p.served, p.onStep = o.Served, o.Step
 	r := &runner{plan: p, options: o, covered: make([]atomic.Int64, e.Replications), sent: make([]atomic.Int64, e.Replications), reps: make([]*rep, e.Replications), errs: make([]error, e.Replications)}
 	for i := range r.covered {
 		r.covered[i].Store(int64(-e.Warmup))

@@ -12,6 +12,7 @@ type source struct {
 	class    int32
 	shaper   *workloads.Shaper
 	arrivals *workloads.Arrivals    // open loop
+	recorded []workloads.Request    // still to be sent
 	trace    *workloads.TraceReader // replay
 	offset   clock.Time             // of the trace's start
 	until    clock.Time             // nothing is sent from here on
@@ -52,6 +53,8 @@ func (p *plan) newSource(class int, seed uint64, from, until clock.Time) (*sourc
 		}
 	}
 	switch {
+	case len(c.Recorded) > 0:
+		s.recorded = c.Recorded
 	case c.Trace != nil:
 		s.offset = from
 		if s.trace, err = workloads.OpenTrace(*c.Trace); err != nil {
@@ -73,6 +76,11 @@ func (s *source) advance() error {
 	s.next.Send = clock.Never
 	s.next.Class = s.class
 	switch {
+	case len(s.recorded) > 0:
+		if r := s.recorded[0]; r.Send < s.until {
+			r.Class = s.class
+			s.next, s.recorded = r, s.recorded[1:]
+		}
 	case s.trace != nil:
 		row, err := s.trace.Next()
 		if err != nil {

@@ -179,7 +179,7 @@ func NewShaper(c *Class, changes []Change, seed uint64) (*Shaper, error) {
 	if s.prefix, err = newPrefix(c, c.System, c.Hit, c.Stream, seed); err != nil {
 		return nil, err
 	}
-	if c.Trace == nil {
+	if c.Trace == nil && len(c.Recorded) == 0 {
 		if s.base.prompt, err = c.Prompt.Compile(); err != nil {
 			return nil, err
 		}

@@ -14,6 +14,9 @@ type Class struct {
 	Client      Client
 	Session     Session
 	Trace       *Trace // when set, arrivals and lengths come from a file instead
+	// Recorded requests are replayed as they are: send time, lengths, content. In
+	// order of Send; nothing else of the class but Client counts then.
+	Recorded []Request `json:",omitempty"`
 
 	Priority int32  // smaller goes first, where the scheduler looks at it
 	System   System // shared system prompts

@@ -23,6 +23,9 @@ type runFlags struct {
 	gate    string
 	quiet   bool
 	workers int
+
+	measured      string // result to lay over the charts
+	measuredClass string
 }
 
 func newRun() *cobra.Command {
@@ -45,6 +48,8 @@ failure into status 1.`,
 	cmd.Flags().StringVar(&f.out, "out", "", "folder for the report (default out/NAME)")
 	cmd.Flags().StringVar(&f.gate, "gate", "none", "which verdict makes the exit status 1: none, block or warn")
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print one line instead of the summary, and no progress")
+	cmd.Flags().StringVar(&f.measured, "measured", "", "lay a measured result over the charts: `file` of vllm bench serve, guidellm, AIPerf, or CSV")
+	cmd.Flags().StringVar(&f.measuredClass, "measured-class", "", "traffic class that it is compared with (default: the first)")
 	cmd.Flags().IntVar(&f.workers, "workers", 0, "replications side by side (default: one per core)")
 	return cmd
 }
@@ -64,6 +69,10 @@ func runExperiment(ctx context.Context, file string, f runFlags, stdout, stderr 
 	if err := report.CheckDir(f.out); err != nil {
 		return &exit{exitInput, err}
 	}
+	lay, err := newOverlay(f, e)
+	if err != nil {
+		return &exit{exitInput, err}
+	}
 	warn(stderr, p)
 	replay := []string{"run", file}
 	for _, s := range f.sets {
@@ -71,7 +80,7 @@ func runExperiment(ctx context.Context, file string, f runFlags, stdout, stderr 
 	}
 	meta := report.Meta{Version: versionText(), Command: commandLine(replay), Provenance: &p}
 
-	result, err := simulate(ctx, e, f)
+	result, err := simulate(ctx, e, f, lay)
 	interrupted := errors.Is(err, context.Canceled)
 	switch {
 	case interrupted && result == nil:
@@ -79,6 +88,7 @@ func runExperiment(ctx context.Context, file string, f runFlags, stdout, stderr 
 	case err != nil && !interrupted:
 		return &exit{failure(err), fmt.Errorf("%w\n  replay: %s", err, meta.Command)}
 	}
+	meta.Measured = lay.done()
 	// Files first: a closed pipe (sim run ... | head) ends the program.
 	written := report.Write(f.out, result, meta)
 	if !f.quiet {
@@ -115,8 +125,8 @@ func checkFlags(f runFlags) error {
 }
 
 // simulate runs the experiment with a progress line.
-func simulate(ctx context.Context, e sim.Experiment, f runFlags) (*sim.Result, error) {
-	options := sim.Options{Workers: f.workers}
+func simulate(ctx context.Context, e sim.Experiment, f runFlags, lay *overlay) (*sim.Result, error) {
+	options := sim.Options{Workers: f.workers, Served: lay.observer()}
 	if !f.quiet {
 		progress := report.NewProgress(os.Stderr)
 		defer progress.Done()

@@ -63,6 +63,7 @@ func (s *story) decidingFact() (fact, bool) {
 		f.Bad = e.V > objective.Threshold.Seconds()
 		f.Extra = joinSentences("SLO: "+plainSeconds(objective.Threshold.Seconds())+" for "+target(objective.Target), f.Extra)
 	}
+	f.Extra = joinSentences(f.Extra, s.modelError())
 	if then := s.row(s.first, s.class, s.cohort); then != nil {
 		before := h.Of(then)
 		f.Change = clean(s.first.Name) + ": " + h.scale(before.V).full(before)

@@ -45,6 +45,7 @@ type pageData struct {
 	Burn      *figure
 	Why       whyView
 	Phases    []phaseView
+	Measured  []*figure // a measured result beside the simulated one
 	Load      []*figure
 	Pools     *tableView
 	Engine    []poolView
@@ -135,6 +136,7 @@ func (s *story) figures(d *pageData) error {
 	draw := &drawer{start: s.r.Experiment.Start}
 	d.Hero, d.Burn = draw.one(s.heroChart()), draw.one(s.burnChart())
 	d.Why.Stages, d.Why.Cohorts = draw.one(s.stageChart()), draw.one(s.cohortChart())
+	d.Measured = draw.many(s.measuredCharts()...)
 	d.Classes = draw.many(s.classCharts()...)
 	if len(s.r.Series.T) > 0 {
 		d.Load = draw.many(s.arrivalChart(), s.mixChart(), s.lengthChart())
@@ -165,6 +167,7 @@ func (d *pageData) Nav() []pair {
 		shown    bool
 	}{
 		{"budget", "Budget", len(d.SLOs) > 0}, {"why", "Why", d.Why.any()}, {"phases", "Numbers", len(d.Phases) > 0},
+		{"measured", "Measured", len(d.Measured) > 0},
 		{"load", "Load", len(d.Load) > 0 || d.Pools != nil || len(d.Engine) > 0}, {"hardware", "Hardware", hardware}, {"source", "Provenance", true},
 	} {
 		if section.shown {

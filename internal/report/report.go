@@ -12,6 +12,7 @@ type Meta struct {
 	Version    string             // of the simulator
 	Command    string             // that replays the run
 	Provenance *config.Provenance // where each setting came from; may be nil
+	Measured   *Overlay           // a measured result to lay over the charts; may be nil
 }
 
 // Write puts the run's files into dir: report.html, summary.json, summary.md,
