@@ -84,16 +84,17 @@ func (d Deployment) memory(l layout, overheadGiB float64, blockSize int32) (m Me
 }
 
 // DefaultOverheadGiB returns the GPU memory that is neither weights nor KV: a
-// fixed part, NCCL buffers if tp > 1, and the activations of the largest step,
-// taken as (4·hidden + 3·intermediate/tp) BF16 values per token. It is an
-// assumption, fitted to measured pools (docs/model.md); engines measure it.
+// fixed part, NCCL buffers if tp > 1, and the activations of the largest step:
+// hidden state, residual, gate and up, that is (2·hidden + 2·intermediate/tp)
+// BF16 values per token. It is an assumption, fitted to measured pools
+// (docs/model.md); engines measure it.
 func DefaultOverheadGiB(m LLM, tp int, maxBatchedTokens int32) float64 {
 	h := catalogue().host
 	overheadGiB := h.OverheadContextGiB
 	if tp > 1 {
 		overheadGiB += h.OverheadTPGiB
 	}
-	perToken := 2 * (4*m.Hidden + 3*m.activeIntermediate()/tp)
+	perToken := 2 * (2*m.Hidden + 2*m.activeIntermediate()/tp)
 	return overheadGiB + float64(maxBatchedTokens)*float64(perToken)/gib
 }
 
