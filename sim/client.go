@@ -42,6 +42,7 @@ func (c *cluster) lapsed(now clock.Time, arg int64, first bool) {
 		return
 	}
 	sent, gone := c.withdraw(now, f, id)
+	c.tellEnd(f, OutcomeTimedOut)
 	if f.window >= 0 {
 		c.rec.timedOut(f, now, sent)
 		c.open--

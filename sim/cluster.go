@@ -73,6 +73,7 @@ type cluster struct {
 	replicas  []engine.Replica
 	pools     []fleet
 	seed      uint64
+	number    int       // of the replication
 	limits    []limiter // per class
 	force     []inForce // per class: what the degradation policy does
 	actions   []Action

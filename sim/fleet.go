@@ -205,6 +205,7 @@ func (c *cluster) lose(now clock.Time, f *flight, id, replica int32) {
 		}
 		return
 	}
+	c.tellEnd(f, OutcomeFailed)
 	if f.window >= 0 {
 		c.rec.failed(f, now)
 		c.open--
@@ -304,6 +305,7 @@ func (c *cluster) paid(k int, end clock.Time) clock.Duration {
 
 // fail ends a request that no replica has, and that nobody can serve.
 func (c *cluster) fail(now clock.Time, f *flight, id int32) {
+	c.tellEnd(f, OutcomeFailed)
 	if f.window >= 0 {
 		c.rec.failed(f, now)
 		c.open--

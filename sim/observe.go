@@ -13,11 +13,35 @@ func (c *cluster) tell(f *flight, e *engine.Event) {
 	if c.plan.served == nil {
 		return
 	}
-	s := Served{Class: f.req.Class, Index: f.req.Index, Prompt: f.req.Prompt, Output: f.req.Output, Send: f.req.Send, First: clock.Never, Last: clock.Never}
+	outcome := OutcomeOK
+	if e.Kind != engine.Finished {
+		outcome = OutcomeRejected
+	}
+	s := c.lifeOf(f, outcome)
 	if e.Kind == engine.Finished {
+		s.Ready, s.Started, s.Prefilled = e.Ready, e.Started, e.Prefilled
 		s.First, s.Last = min(f.first, e.At), e.At
 	}
 	c.plan.served(s)
+}
+
+// tellEnd reports a request that ended otherwise.
+func (c *cluster) tellEnd(f *flight, outcome string) {
+	if c.plan.served == nil {
+		return
+	}
+	s := c.lifeOf(f, outcome)
+	s.First = f.first
+	c.plan.served(s)
+}
+
+func (c *cluster) lifeOf(f *flight, outcome string) Served {
+	never := clock.Time(clock.Never)
+	return Served{
+		Replication: c.number, Class: f.req.Class, Cohort: f.req.Cohort, Index: f.req.Index, Attempt: f.attempt, Replica: f.replica,
+		Prompt: f.req.Prompt, Output: f.req.Output, Outcome: outcome,
+		Send: f.req.Send, Ready: never, Started: never, Prefilled: never, First: never, Last: never,
+	}
 }
 
 // stepping returns the experiment with every engine visiting every step.

@@ -65,6 +65,7 @@ func (c *cluster) reduce() *rep {
 	for i := range c.flights {
 		if f := &c.flights[i]; f.live && f.window >= 0 {
 			c.rec.undecided(f, end)
+			c.tellEnd(f, OutcomeUndecided)
 		}
 	}
 	r := &rep{sent: c.sent}

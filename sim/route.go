@@ -106,6 +106,7 @@ func (c *cluster) refuse(now clock.Time, id int32) {
 		c.rec.rejected(f, &engine.Event{Kind: engine.Rejected, Reason: engine.QueueFull, At: now})
 		c.open--
 	}
+	c.tellEnd(f, OutcomeRejected)
 	r, user, attempt := f.req, f.user, f.attempt
 	c.drop(id)
 	c.settle(now, c.sources[r.Class], r, user, attempt, true)

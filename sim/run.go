@@ -27,12 +27,30 @@ type Options struct {
 
 // Served is one request's life, for those who want more than statistics.
 type Served struct {
-	Class          int32
-	Index          int64
-	Prompt, Output int32
-	Send           clock.Time // by the client, after any wait for its own cap
-	First, Last    clock.Time // tokens; both clock.Never when the request was rejected
+	Replication int // from 0
+	Class       int32
+	Cohort      int32 // 0, or 1 + index of the change
+	Index       int64
+	Attempt     int32 // 0 = the first
+	Replica     int32 // of the cluster, from 0; −1 = none
+	Prompt      int32
+	Output      int32
+	Outcome     string
+
+	// Times are clock.Never where a request did not get that far: sent by the client
+	// after any wait for its own cap, handed to the scheduler, start of the step with
+	// its first chunk, end of the step with its last one, first and last token.
+	Send, Ready, Started, Prefilled, First, Last clock.Time
 }
+
+// Outcomes of a request, as Served has them.
+const (
+	OutcomeOK        = "ok"
+	OutcomeRejected  = "rejected"
+	OutcomeTimedOut  = "timed_out"
+	OutcomeFailed    = "failed"
+	OutcomeUndecided = "undecided"
+)
 
 // Progress is how far a run is.
 type Progress struct {
@@ -120,6 +138,7 @@ func (r *runner) one(ctx context.Context, i int) {
 		r.errs[i] = err
 		return
 	}
+	c.number = i
 	c.mon.progress = func() {
 		r.sent[i].Store(c.sent)
 		r.progress()

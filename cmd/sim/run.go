@@ -24,6 +24,9 @@ type runFlags struct {
 	quiet   bool
 	workers int
 
+	quick, watch bool
+	requests     string // file of one row per request
+
 	measured      string // result to lay over the charts
 	measuredClass string
 }
@@ -41,13 +44,22 @@ failure into status 1.`,
 		Example: "  sim run experiments/prompt-growth.toml\n  sim run prompt-growth --set pool.main.replicas=8 --out out/eight",
 		Args:    oneFile(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runExperiment(cmd.Context(), args[0], f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			run := func() error {
+				return runExperiment(cmd.Context(), args[0], f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
+			if f.watch {
+				return watch(cmd.Context(), args[0], cmd.ErrOrStderr(), run)
+			}
+			return run()
 		},
 	}
 	setFlag(cmd, &f.sets)
 	cmd.Flags().StringVar(&f.out, "out", "", "folder for the report (default out/NAME)")
 	cmd.Flags().StringVar(&f.gate, "gate", "none", "which verdict makes the exit status 1: none, block or warn")
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print one line instead of the summary, and no progress")
+	cmd.Flags().BoolVar(&f.quick, "quick", false, "only the busiest two hours, one replication")
+	cmd.Flags().BoolVar(&f.watch, "watch", false, "run again whenever the file is saved")
+	cmd.Flags().StringVar(&f.requests, "requests", "", "write one row per request of the first replication to `file` (.csv or .parquet)")
 	cmd.Flags().StringVar(&f.measured, "measured", "", "lay a measured result over the charts: `file` of vllm bench serve, guidellm, AIPerf, or CSV")
 	cmd.Flags().StringVar(&f.measuredClass, "measured-class", "", "traffic class that it is compared with (default: the first)")
 	cmd.Flags().IntVar(&f.workers, "workers", 0, "replications side by side (default: one per core)")
@@ -63,6 +75,11 @@ func runExperiment(ctx context.Context, file string, f runFlags, stdout, stderr 
 	if err != nil {
 		return &exit{exitInput, err}
 	}
+	if f.quick {
+		if e, err = quick(e); err != nil {
+			return &exit{exitInput, err}
+		}
+	}
 	if f.out == "" {
 		f.out = filepath.Join("out", e.Name)
 	}
@@ -73,15 +90,26 @@ func runExperiment(ctx context.Context, file string, f runFlags, stdout, stderr 
 	if err != nil {
 		return &exit{exitInput, err}
 	}
+	rows, err := rowsOf(f, &e)
+	if err != nil {
+		return &exit{exitInput, err}
+	}
 	warn(stderr, p)
 	replay := []string{"run", file}
 	for _, s := range f.sets {
 		replay = append(replay, "--set", s)
 	}
+	if f.quick {
+		replay = append(replay, "--quick")
+	}
 	meta := report.Meta{Version: versionText(), Command: commandLine(replay), Provenance: &p}
 
-	result, err := simulate(ctx, e, f, lay)
+	result, err := simulate(ctx, e, f, lay, rows)
 	interrupted := errors.Is(err, context.Canceled)
+	if rows != nil && err != nil {
+		rows.Discard()
+		rows = nil
+	}
 	switch {
 	case interrupted && result == nil:
 		return &exit{exitInterrupted, errors.New("interrupted before anything was counted; nothing is written")}
@@ -96,6 +124,15 @@ func runExperiment(ctx context.Context, file string, f runFlags, stdout, stderr 
 	}
 	if written != nil {
 		return &exit{exitInternal, written}
+	}
+	if rows != nil {
+		n, err := rows.Close()
+		if err != nil {
+			return &exit{exitInternal, err}
+		}
+		if !f.quiet {
+			fmt.Fprintf(stdout, "\n%d requests: %s\n", n, f.requests)
+		}
 	}
 	page := filepath.Join(f.out, "report.html")
 	if f.quiet {
@@ -125,8 +162,19 @@ func checkFlags(f runFlags) error {
 }
 
 // simulate runs the experiment with a progress line.
-func simulate(ctx context.Context, e sim.Experiment, f runFlags, lay *overlay) (*sim.Result, error) {
+func simulate(ctx context.Context, e sim.Experiment, f runFlags, lay *overlay, rows *report.Rows) (*sim.Result, error) {
 	options := sim.Options{Workers: f.workers, Served: lay.observer()}
+	if rows != nil {
+		other := options.Served
+		options.Served = func(s sim.Served) {
+			if other != nil {
+				other(s)
+			}
+			if s.Replication == 0 { // one goroutine's: Rows needs no lock
+				rows.Add(&s)
+			}
+		}
+	}
 	if !f.quiet {
 		progress := report.NewProgress(os.Stderr)
 		defer progress.Done()
