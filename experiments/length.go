@@ -39,6 +39,11 @@ func dist(t *config.Table, key string, u config.Unit[float64], least float64) wo
 	if t.Doc().Failures() > before || d.Kind == "fixed" {
 		return d
 	}
+	d, err := d.Prepared()
+	if err != nil {
+		t.Errorf(key, "", "", "%s: %s", key, err)
+		return d
+	}
 	l, err := d.Compile()
 	if err != nil {
 		t.Errorf(key, "", "", "%s: %s", key, err)
