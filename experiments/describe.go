@@ -166,6 +166,9 @@ func describeDist(d workloads.Dist, u config.Unit[float64]) string {
 	case "fixed":
 		return text(d.Mean)
 	case "lognormal":
+		if d.Sigma > 0 { // by other figures than these two
+			return fmt.Sprintf("mean %s, p99 %s", text(fourDigits(d.Mean)), text(fourDigits(d.P99)))
+		}
 		return fmt.Sprintf("mean %s, p99 %s", text(d.Mean), text(d.P99))
 	case "uniform":
 		return fmt.Sprintf("%s to %s", text(d.Min), text(d.Max))
@@ -176,6 +179,18 @@ func describeDist(d workloads.Dist, u config.Unit[float64]) string {
 		return fmt.Sprintf("%s, P50 %s, P99 %s", d.Kind, text(math.Round(l.Quantile(.5))), text(math.Round(l.Quantile(.99))))
 	}
 	return d.Kind
+}
+
+// fourDigits rounds to four significant digits.
+func fourDigits(x float64) float64 {
+	if !(x > 0) {
+		return x
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(x))-3)
+	if unit < 1 {
+		return math.Round(x*(1/unit)) / (1 / unit)
+	}
+	return math.Round(x/unit) * unit
 }
 
 func describeChange(c workloads.Change) string {

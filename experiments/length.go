@@ -39,6 +39,11 @@ func dist(t *config.Table, key string, u config.Unit[float64], least float64) wo
 	if t.Doc().Failures() > before || d.Kind == "fixed" {
 		return d
 	}
+	d, err := d.Prepared()
+	if err != nil {
+		t.Errorf(key, "", "", "%s: %s", key, err)
+		return d
+	}
 	l, err := d.Compile()
 	if err != nil {
 		t.Errorf(key, "", "", "%s: %s", key, err)
@@ -57,10 +62,7 @@ func quantiles(l *workloads.Lengths, u config.Unit[float64]) string {
 		name string
 		p    float64
 	}{{"P50", .5}, {"P90", .9}, {"P95", .95}, {"P99", .99}, {"P99.9", .999}} {
-		x := l.Quantile(q.p)
-		if digits := math.Pow(10, math.Floor(math.Log10(x))-3); x > 0 { // four digits
-			x = math.Round(x/digits) * digits
-		}
+		x := fourDigits(l.Quantile(q.p))
 		parts = append(parts, q.name+" "+strings.Trim(u.Format(x), `"`))
 	}
 	return strings.Join(parts, ", ")

@@ -103,9 +103,12 @@ func (l *loader) process(t *config.Table, r *workloads.Rate) {
 		Branching: config.Read(sub, "branching", config.Float, config.Required, config.Note[float64]("arrivals that an arrival brings about, on average"), config.Example[float64]("0.5"), config.Between(0.0, 0.95)),
 		Decay:     config.Read(sub, "decay", config.Span, config.Required, config.Note[clock.Duration]("mean time until they come"), config.Example[clock.Duration](`"10s"`), config.Between(clock.Millisecond, clock.Day)),
 	}
-	for _, key := range []string{"burstiness", "arrivals"} {
-		if t.Has(key) {
-			t.Errorf("hawkes", "", "remove one of the two", "hawkes and %s exclude each other: each says how arrivals scatter", key)
+	for _, other := range []struct {
+		key   string
+		given bool
+	}{{"burstiness", r.Burstiness != 1}, {"arrivals", rule != "renewal"}} {
+		if other.given {
+			t.Errorf("hawkes", "", "remove one of the two", "hawkes and %s exclude each other: each says how arrivals scatter", other.key)
 		}
 	}
 	if len(r.Clients) > 0 {

@@ -148,7 +148,7 @@ func (l *loader) brokenTrace(t *config.Table, key string, tr *workloads.Trace, e
 		try = "copy or compress it again"
 	}
 	l.doc.Add(&config.Error{File: broken.File, Line: broken.Line, Col: 1, Key: t.Path(key), Msg: broken.Msg,
-		Source: lineOf(broken.File, broken.Line), Width: 1, Try: try})
+		Source: sourceLine(tr, broken), Width: 1, Try: try})
 }
 
 // scanTrace checks every line of a trace and records what is in it.
@@ -208,10 +208,18 @@ func unread(path string, err error) string {
 	return fmt.Sprintf("the file %s cannot be read: %s", path, reason(err))
 }
 
+// sourceLine returns the broken line, where the file has lines that can be shown.
+func sourceLine(tr *workloads.Trace, broken *workloads.TraceError) string {
+	if !workloads.HasLines(tr.Format) {
+		return ""
+	}
+	return lineOf(broken.File, broken.Line)
+}
+
 // lineOf returns a line of a text file, shortened, or "" if it cannot be shown.
 func lineOf(file string, line int) string {
 	f, err := os.Open(file)
-	if err != nil || strings.HasSuffix(file, ".gz") {
+	if err != nil || strings.HasSuffix(file, ".gz") || strings.HasSuffix(file, ".zst") {
 		return ""
 	}
 	defer f.Close()

@@ -81,3 +81,15 @@ trace = "` + file + `"
 		t.Errorf("block hit rate %.5f over %d rows with %d distinct blocks, want 0.3664, 12,031 and 182,790", rate, reuse.Rows, reuse.Distinct())
 	}
 }
+
+// A mixture is tabulated when it is read, not each time that a figure of it is
+// asked for.
+func TestMixturesAreWorkedOutOnce(t *testing.T) {
+	e, _, err := Load("canary")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := e.Traffic[0].Prompt; d.Kind != "mixture" || len(d.Points) < 1000 {
+		t.Errorf("%s with %d points", d.Kind, len(d.Points))
+	}
+}

@@ -70,7 +70,9 @@ func (d Dist) Compile() (Lengths, error) {
 		err = checkPoints(d.Points)
 	case "mixture":
 		l.kind = table
-		l.points, err = mixture(d.Parts)
+		if l.points = d.Points; len(d.Points) == 0 {
+			l.points, err = mixture(d.Parts)
+		}
 	default:
 		return l, fmt.Errorf("unknown length distribution %q", d.Kind)
 	}
@@ -111,6 +113,17 @@ func checkPoints(points []Point) error {
 		return fmt.Errorf("the last empirical point must have probability 1, not %g", last)
 	}
 	return nil
+}
+
+// Prepared returns the distribution with what is costly to compile worked out: the
+// table of a mixture.
+func (d Dist) Prepared() (Dist, error) {
+	if d.Kind != "mixture" {
+		return d, nil
+	}
+	var err error
+	d.Points, err = mixture(d.Parts)
+	return d, err
 }
 
 // LogNormal returns the lognormal distribution whose quantiles at p and q are x
@@ -237,13 +250,20 @@ func (l *Lengths) Mean(f func(tokens float64) float64) float64 {
 // average returns the mean of a distribution that is no length, unrounded; 0 if
 // it does not compile.
 func average(d Dist) float64 {
+	if cut := d.Min > 0 || d.Max > 0 || d.Tail.Alpha > 0; !cut && (d.Kind == "fixed" || d.Kind == "exponential") {
+		return d.Mean
+	}
+	if d.Kind == "uniform" && d.Tail.Alpha == 0 {
+		return (d.Min + d.Max) / 2
+	}
 	l, err := d.Compile()
 	if err != nil {
 		return 0
 	}
+	const points = 2000
 	sum := 0.0
-	for k := range momentPoints {
-		sum += l.Quantile((float64(k) + 0.5) / momentPoints)
+	for k := range points {
+		sum += l.Quantile((float64(k) + 0.5) / points)
 	}
-	return sum / momentPoints
+	return sum / points
 }

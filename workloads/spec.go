@@ -41,7 +41,7 @@ type Hit struct {
 // Dist is a length distribution. Which fields count depends on Kind:
 // "fixed" (Mean), "normal" (Mean, SD), "lognormal" (Sigma and Mu, or else Mean and
 // P99), "exponential" (Mean), "pareto" (Min, Alpha), "uniform" (Min, Max),
-// "empirical" (Points), "mixture" (Parts). Samples are rounded to whole tokens, at
+// "empirical" (Points), "mixture" (Parts; Points once it is Prepared). Samples are rounded to whole tokens, at
 // least 1, and cut to [Min, Max] where these are > 0.
 type Dist struct {
 	Kind      string

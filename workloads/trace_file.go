@@ -178,6 +178,9 @@ func DetectFormat(name string) (string, error) {
 	if len(line) > 0 && (line[0] == '{' && len(bytes.TrimSpace(line)) < 3) {
 		line = first // a document over several lines
 	}
+	if header(line, "t_s", "rate_rps") {
+		return "", &TraceError{name, 1, `a table of windows, not of requests: take it as a rate, rate = { shape = "windows", windows = "..." }`}
+	}
 	for _, t := range traceFormats {
 		if t.is != nil && t.is(line) {
 			return t.name, nil

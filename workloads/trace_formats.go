@@ -53,12 +53,22 @@ func HasColumns(format string) bool { return formatNamed(format).columns }
 // say.
 func HasUnit(format string) bool { return formatNamed(format).unit }
 
+// HasLines tells whether a format has one record per line, so that the line of an
+// error is one of the file; otherwise it is the number of the record.
+func HasLines(format string) bool {
+	return format != "parquet" && format != "guidellm" && format != "vllm-bench"
+}
+
 // Expected says what a trace should look like, for a message about a broken one.
 func Expected(spec Trace) string {
 	f := formatNamed(spec.Format)
 	switch {
 	case f.name == "":
 		return "formats: " + strings.Join(TraceFormats(), ", ")
+	case f.name == "parquet":
+		return "expected are the columns " + spec.Arrival + ", " + spec.Prompt + " and " + spec.Output + ", in order of " + spec.Arrival + "; numbers after the file's name count rows"
+	case !HasLines(f.name):
+		return "expected: " + f.expected + "; numbers after the file's name count requests"
 	case f.columns:
 		return "expected are the columns " + spec.Arrival + ", " + spec.Prompt + " and " + spec.Output + ", in order of " + spec.Arrival
 	}
