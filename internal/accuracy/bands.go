@@ -65,18 +65,18 @@ func Bands(rows []Row) []Band {
 //go:embed bands.json
 var shippedBands []byte
 
-var shipped = sync.OnceValue(func() []Band {
-	var bands []Band
+// ShippedBands are the bands of the validation that this binary was built with.
+var ShippedBands = sync.OnceValue(func() []Band {
+	bands := []Band{}
 	if err := json.Unmarshal(shippedBands, &bands); err != nil {
 		panic("accuracy: bands.json: " + err.Error())
 	}
 	return bands
 })
 
-// BandOf returns the band of an engine on a GPU from the shipped validation; ok is
-// false when there is none.
-func BandOf(engine, gpu string) (Band, bool) {
-	for _, b := range shipped() {
+// BandOf returns the band of an engine on a GPU; ok is false when there is none.
+func BandOf(bands []Band, engine, gpu string) (Band, bool) {
+	for _, b := range bands {
 		if b.Engine == engine && b.GPU == gpu {
 			return b, true
 		}
