@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slosim/experiments"
+	"slosim/internal/accuracy"
 	"slosim/internal/config"
 	"slosim/internal/report"
 	"slosim/sim"
@@ -102,7 +103,7 @@ func runExperiment(ctx context.Context, file string, f runFlags, stdout, stderr 
 	if f.quick {
 		replay = append(replay, "--quick")
 	}
-	meta := report.Meta{Version: versionText(), Command: commandLine(replay), Provenance: &p}
+	meta := report.Meta{Version: versionText(), Command: commandLine(replay), Provenance: &p, Bands: accuracy.ShippedBands()}
 
 	result, err := simulate(ctx, e, f, lay, rows)
 	interrupted := errors.Is(err, context.Canceled)

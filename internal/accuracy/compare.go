@@ -148,7 +148,7 @@ func rowsOf(run *measured.Run, p *Prediction, reason string, o Options) []Row {
 				r.Reason = fmt.Sprintf("%d requests were not served", p.Unserved)
 			}
 		}
-		r.Fitted = o.Fitted != nil && o.Fitted(r.Source, r.Run, r.Phase) && f.Metric != measured.PoolBlocks
+		r.Fitted = (fittedHere(r.Source, r.Run) || o.Fitted != nil && o.Fitted(r.Source, r.Run, r.Phase)) && f.Metric != measured.PoolBlocks
 		rows = append(rows, r)
 	}
 	return rows

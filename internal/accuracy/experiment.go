@@ -106,6 +106,9 @@ func textOf(run *measured.Run, calibration string) (string, error) {
 	if calibration != "" {
 		line("calibration = %q", calibration)
 	}
+	if s.Sampled && s.Engine == "vllm" {
+		line("host = { step_per_seq = \"%.2fus\" }", sampledUs(model, s.TP))
+	}
 	keys, err := engineKeys(s)
 	if err != nil {
 		return "", err

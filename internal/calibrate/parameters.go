@@ -39,6 +39,7 @@ var all = []Parameter{
 	{"sync_fixed", "ms", 0, 20, 1, func(h *models.Host) *int64 { return &h.SyncFixedPs }},
 	{"sync_per_seq", "us", 0, 200, 20, func(h *models.Host) *int64 { return &h.SyncPerSeqPs }},
 	{"publish_per_seq", "us", 0, 500, 30, func(h *models.Host) *int64 { return &h.PublishPerSeqPs }},
+	{"speed", "", 0.5, 1.6, 0.2, nil}, // compute and memory together: one factor of an engine on a GPU
 	{"compute", "", 0.5, 1.6, 0.05, nil},
 	{"memory", "", 0.5, 1.6, 0.05, nil},
 }
@@ -122,7 +123,7 @@ func (p *Parameter) start(e *sim.Experiment, fromCatalogue bool) float64 {
 	if fromCatalogue || err != nil {
 		return 1
 	}
-	if p.Name == "compute" {
+	if p.Name != "memory" {
 		return d.GPU.Common.KappaFixed / raw.Common.KappaFixed
 	}
 	return d.GPU.BandwidthGBs / raw.BandwidthGBs
@@ -137,6 +138,8 @@ func apply(e sim.Experiment, params []Parameter, values []float64) sim.Experimen
 		switch {
 		case p.host != nil:
 			*p.host(&d.Host) = int64(values[i] * psPerUnit[p.Unit])
+		case p.Name == "speed":
+			compute, memory = values[i], values[i]
 		case p.Name == "compute":
 			compute = values[i]
 		case p.Name == "memory":

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"slosim/internal/accuracy"
@@ -134,8 +135,8 @@ func (c *Case) tableResiduals(ctx context.Context, e sim.Experiment) ([]residual
 	var out []residual
 	for _, f := range c.Run.Figures {
 		for _, name := range tableMetrics {
-			if f.Metric != name || f.Phase != c.Phase {
-				continue
+			if f.Metric != name || f.Phase != c.Phase || c.Run.Source != "user" && strings.HasPrefix(name, "TTFT") {
+				continue // in published closed loops TTFT is mostly the client's bursts, which are not known
 			}
 			if v := p.Of(name, f.Phase); v > 0 {
 				out = append(out, residual{c.Run.Name + " " + name, math.Log(v / f.Value), tableNoise})

@@ -42,7 +42,11 @@ func (f *Fit) Write(w io.Writer, h Header) {
 			if (p.host != nil) != section.host {
 				continue
 			}
-			fmt.Fprintf(w, "%s%s = %s%s\n", head, p.Name, p.text(p.Value), p.remark())
+			if p.Name == "speed" {
+				fmt.Fprintf(w, "%scompute = %s\nmemory = %s%s\n", head, p.text(p.Value), p.text(p.Value), p.remark())
+			} else {
+				fmt.Fprintf(w, "%s%s = %s%s\n", head, p.Name, p.text(p.Value), p.remark())
+			}
 			head = ""
 		}
 		for _, h := range f.Held {

@@ -35,6 +35,7 @@ type Setup struct {
 	Replicas            int
 	Weights, KV         string // number formats: "bf16", "fp8", ...
 	StaticScales        bool
+	Sampled             bool // tokens are drawn by top-k and top-p, not greedily
 	MaxSeqs             int
 	MaxBatchedTokens    int
 	MaxModelLen         int

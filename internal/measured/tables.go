@@ -19,6 +19,10 @@ func (r *reader) inferencex(t *table) {
 			TP: max(1, t.whole(i, "tp_size")), PP: t.whole(i, "pp_size"), DP: t.whole(i, "attention_dp_size"), EP: t.whole(i, "moe_ep_size"),
 			Weights: weightsOf(t, i), MaxSeqs: t.whole(i, "concurrency"), StaticScales: t.text(i, "gemm_quant_mode") == "fp8"}
 		inferencexSetup(u)
+		u.Sampled = t.text(i, "measured") == "" && u.Engine == "vllm"
+		if u.Sampled {
+			run.Notes = append(run.Notes, sampledNote)
+		}
 		if per := u.TP * max(1, u.PP); u.DP <= 1 && u.EP <= 1 && t.whole(i, "gpus") > per {
 			u.Replicas = t.whole(i, "gpus") / per
 		}
@@ -41,6 +45,9 @@ func (r *reader) inferencex(t *table) {
 		r.add(run)
 	}
 }
+
+// sampledNote is said of vLLM runs whose clients leave sampling to the checkpoint.
+const sampledNote = "vLLM rows of clients that leave sampling to the checkpoint: top-k and top-p by its generation config, a sort of the vocabulary per token; InferenceX's own rows are greedy"
 
 // spreadOf returns the shortest length of a row's requests as a share of the
 // stated one. InferenceX draws from [0.8 L, L]. NVIDIA's own runs, which carry no
@@ -122,7 +129,7 @@ func (r *reader) mlenergy(t *table) {
 	for i := range t.rows {
 		batch := t.whole(i, "max_num_seqs")
 		u := Setup{Model: t.text(i, "model_id"), GPU: t.text(i, "gpu_model"), Engine: "vllm", Version: "0.11.1", TP: max(1, t.whole(i, "tensor_parallel")),
-			DP: t.whole(i, "data_parallel"), EP: t.whole(i, "expert_parallel"), Weights: dtype(t.text(i, "weight_precision")), KV: "bf16", MaxSeqs: batch, Utilization: 0.9}
+			DP: t.whole(i, "data_parallel"), EP: t.whole(i, "expert_parallel"), Weights: dtype(t.text(i, "weight_precision")), KV: "bf16", MaxSeqs: batch, Utilization: 0.9, Sampled: true}
 		task := t.text(i, "task")
 		gpus := max(1, t.whole(i, "num_gpus"))
 		if u.TP*max(1, u.DP) < gpus { // experts are dealt out, attention is split

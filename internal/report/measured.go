@@ -111,13 +111,13 @@ const unfittedError = "model error: unfitted, ±30 %"
 // that serve the headline's class.
 func (s *story) modelError() string {
 	p := s.servingPool()
-	if p == nil {
+	if p == nil || s.m.Bands == nil {
 		return ""
 	}
 	if !p.Deployment.GPU.Measured() {
 		return unfittedError + " (no kernel tables of " + p.Deployment.GPU.Name + ")"
 	}
-	b, ok := accuracy.BandOf(p.Engine.Kind, p.Deployment.GPU.Name)
+	b, ok := accuracy.BandOf(s.m.Bands, p.Engine.Kind, p.Deployment.GPU.Name)
 	v := b.TTFT
 	if s.focus != nil && (s.focus.Metric == slo.TPOT || s.focus.Metric == slo.E2E) {
 		v = b.TPOT

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"slosim/internal/accuracy"
 	"slosim/internal/config"
 	"slosim/sim"
 )
@@ -13,6 +14,7 @@ type Meta struct {
 	Command    string             // that replays the run
 	Provenance *config.Provenance // where each setting came from; may be nil
 	Measured   *Overlay           // a measured result to lay over the charts; may be nil
+	Bands      []accuracy.Band    // how far the model was off in validation; nil says nothing about it
 }
 
 // Write puts the run's files into dir: report.html, summary.json, summary.md,
