@@ -87,8 +87,7 @@ func (v *VLLM) boundary(limit clock.Time) {
 	if v.steps == 1 {
 		v.retire()
 	}
-	v.account(1)
-	v.gap(1)
+	v.gap(1, v.account(1))
 	v.publish(now, v.ring[0])
 	v.ring[0], v.ring[1] = v.ring[1], v.ring[0]
 	v.steps--
@@ -142,8 +141,7 @@ func (v *VLLM) affordable(n int64) int64 {
 
 // skip passes n quiet boundaries.
 func (v *VLLM) skip(n int64) {
-	v.account(n)
-	v.gap(n)
+	v.gap(n, v.account(n))
 	cycles := n >> v.shift
 	blocks := int32(cycles) * v.decodes
 	for k := cycles << v.shift; k < n; k++ {
@@ -161,29 +159,31 @@ func (v *VLLM) skip(n int64) {
 	}
 }
 
-// gap reports the inter-token latencies of the n steps that have just ended: every
-// decoding row made a token in each. Only where a step is more than 1/256 longer
-// than another are they reported apart. Rows that lost their place in between are
-// not followed.
-func (v *VLLM) gap(n int64) {
+// gap reports the inter-token latencies of the n steps that have just ended, which
+// took so long together: every decoding row made a token in each. Only where a step
+// is more than 1/256 longer than another are they reported apart. Rows that lost
+// their place in between are not followed.
+func (v *VLLM) gap(n int64, took clock.Duration) {
 	rows := int64(v.ring[0].batch.DecodeSeqs)
 	if v.cfg.Gaps == nil || rows == 0 {
 		return
 	}
 	r := &v.run
+	if n == 1 || r.b*n < r.a>>8 {
+		v.cfg.Gaps.Gap(r.at(r.n), took/clock.Duration(n), rows*n)
+		return
+	}
 	for from := r.n - n; from < r.n; {
-		to := r.n
-		if r.b > 0 {
-			to = min(to, from+1+(r.a+r.b*from)>>8/r.b)
-		}
+		to := min(r.n, from+1+(r.a+r.b*from)>>8/r.b)
 		begin, end := r.at(from), r.at(to)
 		v.cfg.Gaps.Gap(end, end.Sub(begin)/clock.Duration(to-from), rows*(to-from))
 		from = to
 	}
 }
 
-// account adds the next n steps of the stretch to the work done.
-func (v *VLLM) account(n int64) {
+// account adds the next n steps of the stretch to the work done and returns how
+// long they took.
+func (v *VLLM) account(n int64) clock.Duration {
 	r := &v.run
 	from := r.at(r.n)
 	v.spent.Cost.Add(r.cost, n)
@@ -192,7 +192,9 @@ func (v *VLLM) account(n int64) {
 	}
 	r.n += n
 	v.spent.Steps += n
-	v.spent.Busy += r.at(r.n).Sub(from)
+	took := r.at(r.n).Sub(from)
+	v.spent.Busy += took
+	return took
 }
 
 // publish makes the tokens of a finished step visible and frees what ended.

@@ -76,9 +76,20 @@ func (p *plan) idleLength(pool int, threshold clock.Duration) int32 {
 	return hi
 }
 
+// groupLengths are the compiled lengths of a group.
+type groupLengths struct {
+	prompt, output workloads.Lengths
+	ok             bool
+}
+
 // lengthsOf returns the compiled prompt and output lengths of a group; ok is
-// false for traces, whose lengths are known only from the file.
+// false for traces and sessions, whose lengths are not known ahead.
 func (p *plan) lengthsOf(g int) (prompt, output workloads.Lengths, ok bool) {
+	l := &p.lengths[g]
+	return l.prompt, l.output, l.ok
+}
+
+func (p *plan) compile(g int) (l groupLengths) {
 	gr := p.groups[g]
 	c := &p.exp.Traffic[gr.class]
 	pd, od := c.Prompt, c.Output
@@ -93,14 +104,15 @@ func (p *plan) lengthsOf(g int) (prompt, output workloads.Lengths, ok bool) {
 		}
 	}
 	if (c.Trace != nil || len(c.Recorded) > 0) && !own || c.Session.On() {
-		return prompt, output, false
+		return l
 	}
-	prompt, err := pd.Compile()
-	if err != nil {
-		return prompt, output, false
+	var err error
+	if l.prompt, err = pd.Compile(); err != nil {
+		return groupLengths{}
 	}
-	output, err = od.Compile()
-	return prompt, output, err == nil
+	l.output, err = od.Compile()
+	l.ok = err == nil
+	return l
 }
 
 // idleFloor returns the share of an objective's requests at time t that miss its

@@ -46,6 +46,7 @@ type plan struct {
 	prefillOf []int32   // class → pool that computes its prompts, or −1
 	models    []models.StepModel
 	replica   func(pool int, seed uint64, g engine.Gaps) engine.Replica // makes an idle replica
+	lengths   []groupLengths                                            // per group, compiled once: objectives ask thousands of times
 	goals     []goals                                                   // per group
 	served    func(Served)                                              // told of every request that ends; nil = nobody listens
 	onStep    func(pool int, b models.Batch, c models.Cost)             // the same of every step
@@ -218,6 +219,9 @@ func (p *plan) addGroups() {
 			}
 		}
 		p.groupOf = append(p.groupOf, ids)
+	}
+	for g := range p.groups {
+		p.lengths = append(p.lengths, p.compile(g))
 	}
 }
 
