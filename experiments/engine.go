@@ -186,6 +186,7 @@ func (r *engineReader) vllm() {
 	e.Watermark = config.Read(t, "watermark", config.Share, config.Default(0.0, "vLLM's; it has one since 2026-06-11"), config.Example[float64](`"1%"`), config.Between(0.0, 0.5))
 	e.PrefixCache = config.Read(t, "prefix_caching", config.Bool, config.Default(true, "vLLM's; --enable-prefix-caching"))
 	r.offload()
+	r.graphs()
 	e.StopEOS = config.Read(t, "stop", config.OneOf("max_tokens", "eos"), config.Default("max_tokens", "the end is known ahead")) == "eos"
 	e.SkipAhead = int32(config.Read(t, "skip_ahead", config.Int, config.Default(0, "strict order; more is a what-if that vLLM does not have"), config.Example[int]("8"), config.Between(0, maxSeqs)))
 	e.Stepping = config.Read(t, "stepping", config.Bool, config.Default(false, "stretches of equal steps in closed form, same results"))

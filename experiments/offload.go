@@ -43,3 +43,19 @@ func (r *engineReader) offload() {
 	r.e.OffloadBlocks = int32(min(blocks, 1<<30))
 	r.e.OffloadBlockPs = int64(math.Round(perGPU / bandwidth * 1e12))
 }
+
+// graphs reads which steps run as CUDA graphs: those that do are padded to the next
+// captured size, the others pay for their launches.
+func (r *engineReader) graphs() {
+	d := &r.p.Deployment
+	eager := config.Read(r.t, "enforce_eager", config.Bool, config.Default(false, "small steps run as CUDA graphs"))
+	most := config.Read(r.t, "cudagraph_max_tokens", config.WholeTokens, config.Default(int(d.GPU.Common.GraphMaxTokens), "vLLM's max_cudagraph_capture_size"), config.Example[int]("256"), config.Between(0, maxStepTokens))
+	switch {
+	case eager && r.t.Has("cudagraph_max_tokens"):
+		r.t.Errorf("cudagraph_max_tokens", "", "remove one of the two", "enforce_eager leaves no CUDA graph to bound")
+	case eager || most == 0 && r.known:
+		d.GraphMaxTokens = -1
+	case int32(most) != d.GPU.Common.GraphMaxTokens:
+		d.GraphMaxTokens = int32(most)
+	}
+}

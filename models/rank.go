@@ -80,6 +80,12 @@ func newRank(d Deployment) rank {
 		linearPeak: a.peak,
 		window:     float64(m.Window),
 	}
+	switch {
+	case d.GraphMaxTokens < 0:
+		r.common.GraphMaxTokens = 0
+	case d.GraphMaxTokens > 0:
+		r.common.GraphMaxTokens = d.GraphMaxTokens
+	}
 	r.fullLayers, r.windowedLayers = m.attentionLayers()
 	if r.latent {
 		r.mla, _ = newMLA(d)

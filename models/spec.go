@@ -34,6 +34,10 @@ type Deployment struct {
 	OverheadGiB       float64 // per GPU: activations, NCCL, context (DefaultOverheadGiB)
 	MaxBatchedTokens  int32   // size of the dense step-time table
 
+	// GraphMaxTokens is the largest step that runs as a CUDA graph: 0 = the
+	// catalogue's, −1 = none does (enforce_eager).
+	GraphMaxTokens int32
+
 	Host Host
 }
 
