@@ -23,7 +23,7 @@ func summaryMarkdown(s *story) ([]byte, error) {
 	s.markdownSLOs(line)
 	if s.focus != nil && s.focus.BlameText != "" {
 		line("")
-		line("%s %s", markdown(sentence(s.focus.BlameText)), markdown(idleFloor(s.focus)))
+		line("%s %s", markdown(s.blame()), markdown(idleFloor(s.focus)))
 	}
 	line("")
 	for _, f := range s.facts() {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"regexp"
+	"slosim/sim"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -116,4 +117,20 @@ func plural[T int | int64](n T, one string) string {
 		return "1 " + one
 	}
 	return count(n) + " " + one + "s"
+}
+
+// blame says whose requests miss and where their time goes; where several
+// objectives are missed, of which one that is said.
+func (s *story) blame() string {
+	text := sentence(s.focus.BlameText)
+	missed := 0
+	for i := range s.r.SLOs {
+		if s.r.SLOs[i].Bad > 0 && s.r.SLOs[i].Status != sim.Met {
+			missed++
+		}
+	}
+	if text == "" || missed < 2 {
+		return text
+	}
+	return clean(s.focus.Name) + ": " + text
 }

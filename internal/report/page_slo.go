@@ -165,7 +165,7 @@ func (s *story) why() whyView {
 	if s.focus == nil {
 		return v
 	}
-	v.Text, v.IdleFloor = sentence(s.focus.BlameText), idleFloor(s.focus)
+	v.Text, v.IdleFloor = s.blame(), idleFloor(s.focus)
 	if len(s.focus.Blame) == 0 {
 		return v
 	}

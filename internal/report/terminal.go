@@ -281,7 +281,7 @@ func (t *terminal) why() {
 		return
 	}
 	t.section("Why")
-	t.paragraph("  ", "", sentence(t.focus.BlameText))
+	t.paragraph("  ", "", t.blame())
 	t.paragraph("  ", "", idleFloor(t.focus))
 	for _, f := range t.r.Findings {
 		t.paragraph("  - ", "", ended(f.Title)+" "+sentence(f.Evidence))
