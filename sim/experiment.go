@@ -60,6 +60,7 @@ type Pool struct {
 	// Max); 0 = no bound. Uncached measures what a shared beginning does not cover.
 	MinPrompt, MaxPrompt int32
 	Uncached             bool
+	Standby              bool // it takes only what overflows to it or a rule sends
 	// Overflow sends to another pool what finds more than this many requests per
 	// serving replica, or none that serves.
 	OverflowTo string
