@@ -22,8 +22,9 @@ const (
 // holds back, how it grows and breaks.
 func (l *loader) fleet(t *config.Table, p *sim.Pool, known bool) {
 	p.Router = config.Read(t, "router", config.OneOf(sim.Routers...), config.Default("least-outstanding", "the replica with the fewest requests in flight"))
-	p.Stale = config.Read(t, "stale", config.Span, config.Default(200*clock.Millisecond, "between polls of the replicas' metrics (llm-d's default)"), config.Example[clock.Duration](`"200ms"`), config.Between(clock.Millisecond, clock.Hour))
-	if t.Has("stale") && !sim.Polls(p.Router) {
+	if sim.Polls(p.Router) {
+		p.Stale = config.Read(t, "stale", config.Span, config.Default(200*clock.Millisecond, "between polls of the replicas' metrics (llm-d's default)"), config.Example[clock.Duration](`"200ms"`), config.Between(clock.Millisecond, clock.Hour))
+	} else if t.Know("stale"); t.Has("stale") {
 		t.Errorf("stale", "", `remove it, or take router = "least-load", "least-kv" or "prefix-aware"`, "stale has no meaning with router = %q, which polls nothing", p.Router)
 	}
 	p.Standby = config.Read(t, "standby", config.Bool, config.Default(false, "it takes requests of its classes"), config.Note[bool]("only what overflows or a rule sends"))
@@ -32,6 +33,15 @@ func (l *loader) fleet(t *config.Table, p *sim.Pool, known bool) {
 	p.Uncached = config.Read(t, "uncached", config.Bool, config.Default(false, "prompts by their whole length"), config.Note[bool]("less what was sent before"))
 	if p.MaxPrompt > 0 && p.MaxPrompt <= p.MinPrompt {
 		t.Errorf("max_prompt", fmt.Sprintf("more than min_prompt, %d", p.MinPrompt), "", "max_prompt = %d leaves no prompt for pool %q", p.MaxPrompt, p.Name)
+	}
+	if p.Standby && ranged(p) {
+		t.Errorf("standby", "false", "remove it, or the prompt range", "a pool that stands by takes no prompt range: it takes whatever is sent to it")
+	}
+	if p.Standby && len(p.Classes) > 0 {
+		t.Errorf("classes", "", "remove them, or standby", "a pool that stands by has no classes: it takes whatever is sent to it")
+	}
+	if p.Role == prefill && t.Has("overflow") {
+		t.Errorf("overflow", "", "let the decode pool overflow", "pool %q only prefills: it follows the decode pool, and overflows with it", p.Name)
 	}
 	if (p.MinPrompt > 0 || p.MaxPrompt > 0 || p.Standby) && p.Role != "" {
 		t.Errorf("role", `"both"`, "remove it, or the prompt range", "a pool with a role takes no prompt range and stands by for nobody")
@@ -174,8 +184,7 @@ func (l *loader) limit(t *config.Table) {
 	l.e.Limits = append(l.e.Limits, x)
 }
 
-// cluster reads what happens to the cluster as a whole, and checks what pools say of
-// each other.
+// cluster reads what happens to the cluster as a whole.
 func (l *loader) cluster(faults, rollouts, rules []*config.Table) {
 	for _, t := range faults {
 		l.fault(t)
@@ -189,35 +198,7 @@ func (l *loader) cluster(faults, rollouts, rules []*config.Table) {
 	if !slices.ContainsFunc(l.e.Limits, func(x sim.Limit) bool { return x != sim.Limit{Burst: 1, Weight: 1} && x != sim.Limit{} }) {
 		l.e.Limits = nil
 	}
-	reached := map[string]bool{}
-	for i := range l.e.Pools {
-		p := &l.e.Pools[i]
-		if p.OverflowTo == "" {
-			continue
-		}
-		sub := l.pools[i].Sub("overflow", "")
-		to := l.poolNamed(sub, "to", p.OverflowTo)
-		reached[p.OverflowTo] = true
-		seen := map[string]bool{p.Name: true}
-		for q := to; q != nil && q.OverflowTo != ""; q = l.find(q.OverflowTo) {
-			if seen[q.Name] {
-				sub.Errorf("to", "", "let one of them end it", "overflow goes round: %q comes back to itself", q.Name)
-				break
-			}
-			seen[q.Name] = true
-		}
-		if to != nil && to.Role != "" {
-			sub.Errorf("to", "", `name a pool with role = "both"`, "pool %q has a role: it serves no whole request", to.Name)
-		}
-	}
-	for _, r := range l.e.Rules {
-		reached[r.To] = true
-	}
-	for i := range l.e.Pools {
-		if p := &l.e.Pools[i]; p.Standby && !reached[p.Name] {
-			l.pools[i].Errorf("standby", "", "let another pool overflow to it, or a rule route to it", "pool %q stands by, and nothing ever comes to it", p.Name)
-		}
-	}
+	l.checkFleet()
 }
 
 func (l *loader) find(name string) *sim.Pool {
@@ -261,13 +242,13 @@ func (l *loader) fault(t *config.Table) {
 		t.Know("replicas")
 		x.Zone = config.Read(t, "zone", config.Int, config.Required, config.Example[int]("1"), config.Between(1, 100))
 		if p != nil && x.Zone > p.Zones {
-			t.Errorf("zone", fmt.Sprintf("1 to %d", p.Zones), "raise zones of the pool", "pool %q has %d zones, and zone = %d", p.Name, p.Zones, x.Zone)
+			t.Errorf("zone", fmt.Sprintf("1 to %d", p.Zones), "raise zones of the pool", "pool %q has %s, and zone = %d", p.Name, count(p.Zones, "zone"), x.Zone)
 		}
 	} else {
 		t.Know("zone")
 		x.Replicas = config.Read(t, "replicas", config.Int, config.Default(1, "N − 1"), config.Example[int]("1"), config.Between(1, maxReplicas))
 		if p != nil && x.Replicas > p.Replicas {
-			t.Errorf("replicas", fmt.Sprintf("1 to %d", p.Replicas), "", "pool %q has only %d replicas", p.Name, p.Replicas)
+			t.Errorf("replicas", fmt.Sprintf("1 to %d", p.Replicas), "", "pool %q has only %s", p.Name, count(p.Replicas, "replica"))
 		}
 	}
 	x.Slow = config.Read(t, "slow", config.Float, config.Default(0.0, "they are gone"), config.Note[float64]("steps take so many times as long"), config.Example[float64]("1.3"),
@@ -325,9 +306,7 @@ func (l *loader) rule(t *config.Table) {
 	if r.Below > r.Above {
 		t.Errorf("below", fmt.Sprintf("at most above, %g", r.Above), "", "below = %g is more than above = %g: the rule would end where it begins", r.Below, r.Above)
 	}
-	if r.Signal == "misses" && r.Above >= 1 || r.Signal == "kv" && r.Above >= 1 {
-		t.Errorf("above", "less than 1", "", "above = %g: a share never exceeds 1, so the rule never begins", r.Above)
-	}
+	l.checkRule(t, &r)
 	r.Action = config.Read(t, "action", config.OneOf("shed", "cap", "route"), config.Required)
 	r.Class = config.Read(t, "classes", config.Texts, config.Required, config.Example[[]string](`["free"]`))
 	for _, c := range r.Class {
@@ -343,13 +322,13 @@ func (l *loader) rule(t *config.Table) {
 	}
 	if r.Action == "route" {
 		r.To = config.Read(t, "to", config.Text, config.Required, config.Example[string](`"small model"`))
-		l.poolNamed(t, "to", r.To)
+		if p := l.poolNamed(t, "to", r.To); p != nil && p.Role != "" {
+			t.Errorf("to", `a pool with role = "both"`, "", "pool %q has a role: it serves no whole request", p.Name)
+		}
+		r.Over = int32(config.Read(t, "min_prompt", config.WholeTokens, config.Default(0, "every prompt"), config.Note[int]("only prompts of at least so many tokens"), config.Example[int]("8000"), config.Between(0, 1<<30)))
 	} else {
-		forbid(t, "", `to belongs to action = "route"`, "to")
-		t.Know("to")
+		forbid(t, "", `to and min_prompt belong to action = "route"`, "to", "min_prompt")
+		t.Know("to", "min_prompt")
 	}
 	l.e.Rules = append(l.e.Rules, r)
 }
-
-// ranged tells whether a pool takes only prompts of a range.
-func ranged(p *sim.Pool) bool { return p.MinPrompt > 0 || p.MaxPrompt > 0 }

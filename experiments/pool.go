@@ -43,6 +43,7 @@ func (l *loader) pool(t *config.Table) sim.Pool {
 	l.fleet(t, &p, known)
 	p.Thermal = l.thermal(t, p.Deployment.GPU)
 	if known {
+		l.checkSite(t, &p)
 		l.unfitted(&p)
 		l.figures(t, &p)
 		l.applySpeed(t, fitted, &p)

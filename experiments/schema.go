@@ -15,7 +15,7 @@ var schema = withTraffic(config.Schema{
 
 	"fault":   {"name", "pool", "at", "for", "replicas", "zone", "slow"},
 	"rollout": {"name", "pool", "at", "batch", "drain", "down"},
-	"rule":    {"name", "signal", "slo", "pool", "above", "below", "window", "action", "classes", "cap", "to"},
+	"rule":    {"name", "signal", "slo", "pool", "above", "below", "window", "action", "classes", "cap", "to", "min_prompt"},
 
 	"pool.overflow":           {"to", "at"},
 	"pool.gate":               {"in_flight", "queue", "timeout", "order"},
@@ -25,7 +25,9 @@ var schema = withTraffic(config.Schema{
 	"pool.link":               {"bandwidth", "latency", "overlap", "min_tokens"},
 	"pool.engine":             engineKeys(),
 	"pool.host":               {"front_fixed", "front_per_token", "step_fixed", "step_per_seq", "step_tp", "sync_fixed", "sync_per_seq", "publish_per_seq"},
-	"pool.thermal":            {"enabled", "ambient"},
+	"pool.thermal":            {"enabled", "ambient", "swing", "hottest", "hot_aisle", "rack"},
+	"pool.thermal.hot_aisle":  {"replicas", "warmer"},
+	"pool.thermal.rack":       {"power", "replicas"},
 
 	"pool.engine.offload":     {"memory", "bandwidth"},
 	"pool.engine.speculative": {"drafts", "acceptance", "draft_time"},

@@ -77,8 +77,7 @@ type cluster struct {
 	limits    []limiter // per class
 	force     []inForce // per class: what the degradation policy does
 	actions   []Action
-	rolling   []int32 // replicas that a rollout has in hand
-	oldSteps  int64   // of engines that were replaced
+	oldSteps  int64 // of engines that were replaced
 	sources   []*source
 	speaker   int // source whose arrival is announced
 	flights   []flight
@@ -106,6 +105,7 @@ func newCluster(p *plan, seed uint64, covered *atomic.Int64) (*cluster, error) {
 	start := clock.Time(-p.exp.Warmup)
 	c := &cluster{plan: p, free: -1, spare: -1, rec: newRecorder(p), covered: covered}
 	c.seed = seed
+	c.watchTTFT()
 	for k := range p.exp.Traffic {
 		l := Limit{}
 		if p.exp.Limits != nil {
@@ -350,7 +350,7 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 		case engine.Rejected:
 			c.letGo(now, f, e.ID)
 			if f.window >= 0 {
-				c.rec.rejected(f, e)
+				c.rec.rejected(f, e.At, refusalOf(e))
 			}
 			c.tell(f, e)
 			c.ends(now, e)

@@ -39,6 +39,7 @@ func (p *plan) combine(reps []*rep, seeds []uint64, end clock.Time, partial bool
 		}
 	}
 	r.Series = p.series(reps, end)
+	r.Actions = reps[0].actions
 	r.Verdict = verdictOf(r)
 	r.Findings = p.findings(r)
 	r.Warnings = p.warnings(r, reps)
@@ -103,6 +104,9 @@ func combineView(list []viewRep) ClassPhase {
 		c.Outcomes.Young += v.outcomes.Young
 		c.Outcomes.Retries += v.outcomes.Retries
 		c.Outcomes.Lost += v.outcomes.Lost
+		for k, n := range v.outcomes.Refused {
+			c.Outcomes.Refused[k] += n
+		}
 	}
 	stage := func(k int) stats.Estimate {
 		return stats.Of(over(list, func(v viewRep) float64 { return v.stage[k] }), c.N)
@@ -321,7 +325,9 @@ func (p *plan) poolSeries(reps []*rep, k, windows int) PoolSeries {
 		s.KVUse = append(s.KVUse, w.kv/n)
 		s.KVMax = append(s.KVMax, w.kvMax)
 		s.Busy = append(s.Busy, w.busy.Seconds()/w.span.Seconds())
-		seconds := n * monitorInterval.Seconds() / float64(p.exp.Pools[k].Replicas)
+		seconds := float64(w.looks) * monitorInterval.Seconds()
+		s.Serving = append(s.Serving, float64(w.ups)/float64(w.looks))
+		s.Paid = append(s.Paid, float64(w.bound)/float64(w.looks))
 		s.Preempt = append(s.Preempt, float64(w.preemptions)/seconds)
 		s.PrefixHit = append(s.PrefixHit, float64(w.hit)/float64(w.prompted))
 		s.Split = append(s.Split, splitOf(&w))

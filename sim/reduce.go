@@ -170,7 +170,7 @@ func (r *recorder) view(groups []int, phase int) viewRep {
 	}
 	v := viewRep{
 		n:        sum.n,
-		outcomes: Outcomes{OK: sum.ok, Rejected: sum.refused, TimedOut: sum.timeouts, Failed: sum.failed, Retries: sum.again, Lost: sum.lost, Late: sum.late, Young: sum.young},
+		outcomes: Outcomes{OK: sum.ok, Rejected: sum.refused, TimedOut: sum.timeouts, Failed: sum.failed, Retries: sum.again, Lost: sum.lost, Late: sum.late, Young: sum.young, Refused: sum.why},
 		ttft:     summarise(&sum.ttft, sum.ttft.Quantiles),
 		answered: summarise(&sum.ttft, sum.ttft.FiniteQuantiles),
 		tpot:     summarise(&sum.tpot, sum.tpot.Quantiles),
@@ -207,6 +207,9 @@ func (c *cell) add(o *cell) {
 	c.late += o.late
 	c.young += o.young
 	c.answered += o.answered
+	for k := range c.why {
+		c.why[k] += o.why[k]
+	}
 	c.ttft.Merge(&o.ttft)
 	c.tpot.Merge(&o.tpot)
 	c.e2e.Merge(&o.e2e)

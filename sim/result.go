@@ -18,6 +18,7 @@ type Result struct {
 	SLOs        []SLO
 	Pools       []PoolResult
 	Series      Series
+	Actions     []Action  // what the control plane did, in the first replication
 	Findings    []Finding // ordered by how much of the bad events they explain
 	Warnings    []string
 	NotModelled []string // what the run leaves out, in plain words
@@ -79,10 +80,11 @@ type LengthBand struct {
 // Outcomes counts what became of requests, all replications.
 type Outcomes struct {
 	OK, Rejected, TimedOut, Failed int64
-	Late                           int64 // undecided at the end, older than the threshold
-	Young                          int64 // unfinished at the end and not late: no events beyond what was decided already
-	Retries                        int64 // of all requests: second and later attempts
-	Lost                           int64 // requests whose last attempt was rejected or timed out, by the time of that
+	Late                           int64           // undecided at the end, older than the threshold
+	Young                          int64           // unfinished at the end and not late: no events beyond what was decided already
+	Retries                        int64           // of all requests: second and later attempts
+	Refused                        [Refusals]int64 // of Rejected, by RefusalNames
+	Lost                           int64           // requests whose last attempt was rejected or timed out, by the time of that
 }
 
 // Distribution summarises one metric.
@@ -266,6 +268,8 @@ type PoolSeries struct {
 	Split     []StepSplit
 	Busy      []float64
 	PrefixHit []float64 // share of prompt tokens found in the prefix cache
+	Serving   []float64 // replicas that serve
+	Paid      []float64 // replicas that are paid for: starting, draining, broken and warm ones too
 }
 
 // Finding is a sentence with its evidence.

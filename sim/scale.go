@@ -19,7 +19,7 @@ type Autoscale struct {
 	Interval clock.Duration // between looks
 	Up, Down clock.Duration // stabilisation: the least wish of this long counts for growth, the most for shrinking
 	StartUp  clock.Duration // provision, image, weights, compilation
-	Warm     int            // replicas beyond the serving ones that start in WarmUp
+	Warm     int            // replicas kept loaded beside the others, and paid for: they start in WarmUp
 	WarmUp   clock.Duration
 	Lead     clock.Duration // "rate": how far ahead the traffic's curve is read
 	Schedule []ScheduledSize
@@ -105,7 +105,7 @@ func (c *cluster) wanted(now clock.Time, f *fleet, have int) int {
 			}
 		}
 	case "ttft":
-		return int(math.Ceil(float64(have) * c.ttftLevel(f) / a.Target))
+		value = float64(have) * c.ttftLevel(f)
 	case "kv":
 		for _, i := range f.ups {
 			l := f.replicas[i].Load(now)
@@ -131,18 +131,14 @@ func (c *cluster) wanted(now clock.Time, f *fleet, have int) int {
 
 // grow starts replicas, those of the warm pool first.
 func (c *cluster) grow(now clock.Time, f *fleet, n int) {
-	a := f.spec.Autoscale
-	warm := max(0, a.Warm-c.countStage(f, starting))
+	started, back := 0, 0
 	for i := range f.stage {
-		if n == 0 {
-			break
-		}
-		if f.stage[i] == draining { // it is still there
+		if back < n && f.stage[i] == draining && !f.rolling[i] { // it is still there
 			c.turn(now, f, i, serving)
-			n--
+			back++
 		}
 	}
-	started := 0
+	n -= back
 	for i := range f.stage {
 		if started == n {
 			break
@@ -150,16 +146,25 @@ func (c *cluster) grow(now clock.Time, f *fleet, n int) {
 		if f.stage[i] != off {
 			continue
 		}
-		d := a.StartUp
-		if started < warm {
-			d = a.WarmUp
-		}
-		c.start(now, f, i, d)
+		c.start(now, f, i, f.takeWarm(now))
 		started++
 	}
-	if started > 0 {
-		c.note(now, fmt.Sprintf("pool %s: %d more, %d serve", f.spec.Name, started, len(f.ups)))
+	if started+back > 0 {
+		c.note(now, fmt.Sprintf("pool %s: %d more, %d serve", f.spec.Name, started+back, len(f.ups)))
 	}
+}
+
+// takeWarm returns how long the next replica takes to serve: from the warm pool,
+// whose place is then filled anew, or from nothing.
+func (f *fleet) takeWarm(now clock.Time) clock.Duration {
+	a := f.spec.Autoscale
+	for i, ready := range f.warm {
+		if ready <= now {
+			f.warm[i] = now.Add(a.StartUp)
+			return a.WarmUp
+		}
+	}
+	return a.StartUp
 }
 
 // shrink gives replicas back: those still starting first, then the highest numbers
