@@ -21,7 +21,7 @@ type Autoscale struct {
 	StartUp  clock.Duration // provision, image, weights, compilation
 	Warm     int            // replicas kept loaded beside the others, and paid for: they start in WarmUp
 	WarmUp   clock.Duration
-	Lead     clock.Duration // "rate": how far ahead the traffic's curve is read
+	Lead     clock.Duration // "rate": how far ahead the traffic's curve is read, besides now
 	Schedule []ScheduledSize
 }
 
@@ -98,12 +98,7 @@ func (c *cluster) wanted(now clock.Time, f *fleet, have int) int {
 		}
 		return n
 	case "rate":
-		for k := range c.plan.exp.Traffic {
-			if c.plan.serves(k, f.index) {
-				in := workloads.NewIntensity(&c.plan.exp.Traffic[k], c.plan.exp.Changes, c.plan.exp.Start)
-				value += in.Expected(now, now.Add(a.Lead+a.Interval)) / (a.Lead + a.Interval).Seconds()
-			}
-		}
+		value = max(c.curve(f, now, a.Interval), c.curve(f, now.Add(a.Lead), a.Interval)) // not before it falls
 	case "ttft":
 		value = float64(have) * c.ttftLevel(f)
 	case "kv":
@@ -127,6 +122,18 @@ func (c *cluster) wanted(now clock.Time, f *fleet, have int) int {
 		return have
 	}
 	return int(math.Ceil(n - 1e-9))
+}
+
+// curve returns the expected rate of a pool's classes in the span d from a time on.
+func (c *cluster) curve(f *fleet, from clock.Time, d clock.Duration) float64 {
+	sum := 0.0
+	for k := range c.plan.exp.Traffic {
+		if c.plan.serves(k, f.index) {
+			in := workloads.NewIntensity(&c.plan.exp.Traffic[k], c.plan.exp.Changes, c.plan.exp.Start)
+			sum += in.Expected(from, from.Add(d))
+		}
+	}
+	return sum / d.Seconds()
 }
 
 // grow starts replicas, those of the warm pool first.
