@@ -77,7 +77,8 @@ type cluster struct {
 	limits    []limiter // per class
 	force     []inForce // per class: what the degradation policy does
 	actions   []Action
-	oldSteps  int64 // of engines that were replaced
+	use       [][]use // per pool and class
+	oldSteps  int64   // of engines that were replaced
 	sources   []*source
 	speaker   int // source whose arrival is announced
 	flights   []flight
@@ -116,6 +117,7 @@ func newCluster(p *plan, seed uint64, covered *atomic.Int64) (*cluster, error) {
 	}
 	for k := range p.exp.Pools {
 		c.newFleet(k, seed)
+		c.use = append(c.use, make([]use, len(p.exp.Traffic)))
 	}
 	for k := range c.pools {
 		f := &c.pools[k]
@@ -346,6 +348,11 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 			}
 			c.rec.completed(f, e)
 			c.tell(f, e)
+			in := f.req.Prompt
+			if f.split {
+				in = 0 // computed in the prefill pool
+			}
+			c.used(f, in, f.req.Output)
 			c.ends(now, e)
 		case engine.Rejected:
 			c.letGo(now, f, e.ID)

@@ -38,6 +38,7 @@ func (p *plan) combine(reps []*rep, seeds []uint64, end clock.Time, partial bool
 			r.SLOs[i].Reason = fmt.Sprintf("the run was stopped before phase %q: %s", p.phases[next].name, r.SLOs[i].Reason)
 		}
 	}
+	r.Costs = p.costs(reps, r.Pools)
 	r.Series = p.series(reps, end)
 	r.Actions = reps[0].actions
 	r.Verdict = verdictOf(r)
@@ -169,7 +170,6 @@ func (p *plan) pool(reps []*rep, k, phases int, end clock.Time) PoolResult {
 		Preemptions: stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.preemptions) }), n),
 		LostTokens:  stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.lost) }), n),
 		Busy:        stats.Of(over(list, func(r poolRep) float64 { return r.total.busy.Seconds() / r.total.span.Seconds() }), n),
-		GPUHours:    spec.gpusPerReplica() * stats.Of(over(list, func(r poolRep) float64 { return r.paid.Seconds() / 3600 }), n).V,
 	}
 	out.PrefixHit = stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.hit) / float64(r.total.prompted) }), n)
 	out.PrefixLoaded = stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.loaded) / float64(r.total.prompted) }), n)
@@ -177,10 +177,9 @@ func (p *plan) pool(reps []*rep, k, phases int, end clock.Time) PoolResult {
 	for i := range phases {
 		out.ITL = append(out.ITL, combineGaps(list, i, p.phases[i].name))
 	}
-	out.USD = out.GPUHours * spec.GPUHourUSD
+	out.spend(spec, list, hours)
 	out.Serving = stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.ups) / float64(r.total.looks) }), n)
 	out.Paid = stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.bound) / float64(r.total.looks) }), n)
-	out.USDPerMonth = out.USD / hours * 30 * 24
 	bin := 0
 	if spec.Thermal.Enabled {
 		out.ClockMHz = mean(func(w *poolWindow) float64 { return w.clock })
@@ -201,7 +200,6 @@ func (p *plan) pool(reps []*rep, k, phases int, end clock.Time) PoolResult {
 		out.PowerW = mean(func(w *poolWindow) float64 { return w.power })
 		out.TempC = mean(func(w *poolWindow) float64 { return w.temp })
 		out.ClockMinMHz, out.TempMaxC = work.clockMin, work.tempMax
-		out.EnergyKWh = out.PowerW.V * out.GPUHours / 1000
 	}
 	return out
 }

@@ -96,7 +96,7 @@ func (c *cluster) reduce() *rep {
 	c.mon.sum()
 	for k := range c.mon.pools {
 		pm := &c.mon.pools[k]
-		r.pools = append(r.pools, poolRep{windows: pm.windows, total: pm.total, peakKV: pm.peakKV, thermal: pm.thermal, link: c.links.use(k), paid: c.paid(k, end), itl: c.gaps[k].reduce()})
+		r.pools = append(r.pools, poolRep{windows: pm.windows, total: pm.total, peakKV: pm.peakKV, thermal: pm.thermal, link: c.links.use(k), paid: c.paid(k, end), use: c.use[k], itl: c.gaps[k].reduce()})
 	}
 	r.actions = c.actions
 	r.steps = c.oldSteps
@@ -124,6 +124,9 @@ func (c *cluster) reduce() *rep {
 // last phase; NaN where the closed form serves.
 func (r *recorder) measuredFloor(k int) float64 {
 	o := r.plan.exp.SLOs[k]
+	if r.plan.severalPools(o.Class) {
+		return math.NaN()
+	}
 	if _, _, ok := r.plan.idleFloor(o, 0); ok || o.Metric != slo.TTFT {
 		return math.NaN()
 	}
@@ -351,6 +354,7 @@ type poolRep struct {
 	link    float64        // share of the link capacity in use
 	itl     []gapRep       // per phase
 	paid    clock.Duration // replica time
+	use     []use          // per class
 }
 
 // sloRep is an objective in one replication.

@@ -18,8 +18,9 @@ type Result struct {
 	SLOs        []SLO
 	Pools       []PoolResult
 	Series      Series
-	Actions     []Action  // what the control plane did, in the first replication
-	Findings    []Finding // ordered by how much of the bad events they explain
+	Actions     []Action    // what the control plane did, in the first replication
+	Costs       []ClassCost // by pool and class
+	Findings    []Finding   // ordered by how much of the bad events they explain
 	Warnings    []string
 	NotModelled []string // what the run leaves out, in plain words
 	Requests    int64    // simulated over all replications, pre-roll and cool-down included
@@ -211,7 +212,9 @@ type PoolResult struct {
 	GPUHours       float64 // of the span
 	USD            float64 // of the span
 	USDPerMonth    float64 // 30 days
-	EnergyKWh      float64 // of the span, GPUs only
+	EnergyKWh      float64 // of the span, GPUs of replicas that serve
+	IdleGPUHours   float64 // of GPUHours: no step ran
+	IdleUSD        float64
 	Split          StepSplit
 }
 
