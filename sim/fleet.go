@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"fmt"
+
 	"slosim/engine"
 	"slosim/models"
 	"slosim/sim/clock"
@@ -140,6 +142,9 @@ func (c *cluster) started(now clock.Time, arg int64) {
 	}
 	c.rebuild(now, f, i)
 	c.turn(now, f, i, serving)
+	if c.countStage(f, starting) == 0 {
+		c.note(now, fmt.Sprintf("pool %s: %d serve", f.spec.Name, len(f.ups)))
+	}
 }
 
 func (c *cluster) fleetOf(replica int32) (*fleet, int) {

@@ -135,21 +135,21 @@ var costHead = []string{"pool", "class", "requests", "GPU hours", "cost", "per 1
 
 // costRows are the costs by pool and class, and each pool's sum with what idled.
 func (s *story) costRows() (rows [][]string) {
-	money := func(v, hours float64) string {
-		if v == 0 && hours > 0 {
-			return none
-		}
-		return usd(v)
-	}
 	for i := range s.r.Pools {
 		p := &s.r.Pools[i]
+		money := func(v float64) string {
+			if p.USD == 0 {
+				return none
+			}
+			return usd(v)
+		}
 		for _, c := range s.r.Costs {
 			if c.Pool == p.Name {
 				rows = append(rows, []string{clean(p.Name), clean(c.Class), count(int64(math.Round(c.Requests))), hours(c.GPUHours),
-					money(c.USD, c.GPUHours), money(1000*c.USDPerRequest, c.GPUHours), money(c.USDPerMIn, c.GPUHours), money(c.USDPerMOut, c.GPUHours)})
+					money(c.USD), money(1000*c.USDPerRequest), money(c.USDPerMIn), money(c.USDPerMOut)})
 			}
 		}
-		rows = append(rows, []string{clean(p.Name), "of which no step ran", "", hours(p.IdleGPUHours), money(p.IdleUSD, p.IdleGPUHours), "", "", ""})
+		rows = append(rows, []string{clean(p.Name), "of which no step ran", "", hours(p.IdleGPUHours), money(p.IdleUSD), "", "", ""})
 	}
 	return rows
 }
