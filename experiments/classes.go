@@ -26,7 +26,15 @@ func (l *loader) assign(verb string, prefills bool) {
 	owner := map[string]string{} // class → pool
 	catchAll, pools := -1, 0
 	for i, p := range l.e.Pools {
-		if (p.Role == prefill) != prefills {
+		if (p.Role == prefill) != prefills || p.Standby {
+			continue
+		}
+		if ranged(&p) { // it may share its classes with others
+			for _, c := range p.Classes {
+				if !l.hasClass(c) {
+					unknown(l.pools[i], "classes", c, "no [[traffic]] has this class", l.classNames())
+				}
+			}
 			continue
 		}
 		pools++
@@ -50,7 +58,7 @@ func (l *loader) assign(verb string, prefills bool) {
 	}
 	var rest []string // for the pool without classes
 	for i, c := range l.e.Traffic {
-		if owner[c.Name] != "" || c.Name == "" || prefills && !l.decoded(c.Name) {
+		if owner[c.Name] != "" || c.Name == "" || !prefills && l.inRange(c.Name) && catchAll < 0 || prefills && !l.decoded(c.Name) {
 			continue
 		}
 		rest = append(rest, c.Name)
@@ -64,6 +72,13 @@ func (l *loader) assign(verb string, prefills bool) {
 		}
 		l.e.Pools[catchAll].Classes = rest
 	}
+}
+
+// inRange tells whether pools with prompt ranges serve a class.
+func (l *loader) inRange(class string) bool {
+	return slices.ContainsFunc(l.e.Pools, func(p sim.Pool) bool {
+		return ranged(&p) && (len(p.Classes) == 0 || slices.Contains(p.Classes, class))
+	})
 }
 
 // decoded tells whether a decode pool serves the class.

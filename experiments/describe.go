@@ -45,7 +45,7 @@ func Describe(w io.Writer, e sim.Experiment, p config.Provenance) {
 	for _, pool := range e.Pools {
 		d, eng := pool.Deployment, pool.Engine
 		line("pool", "%s: %s of %s on %d x %s (%s), %s, %d KV blocks = %d tokens each%s", pool.Name, count(pool.Replicas, "replica"),
-			d.LLM.Name, d.GPUs(), d.GPU.Name, count(pool.GPUs(), "GPU"), eng.Kind, eng.KVBlocks, int64(eng.KVBlocks-1)*int64(eng.BlockSize), describeRole(pool))
+			d.LLM.Name, d.GPUs(), d.GPU.Name, count(pool.GPUs(), "GPU"), eng.Kind, eng.KVBlocks, int64(eng.KVBlocks-1)*int64(eng.BlockSize), describeRole(pool)+describeFleet(&pool))
 	}
 	for _, c := range e.Traffic {
 		line("traffic", "%s", describeClass(c))
@@ -56,6 +56,7 @@ func Describe(w io.Writer, e sim.Experiment, p config.Provenance) {
 	for _, o := range e.SLOs {
 		line("slo", "%s", describeObjective(o))
 	}
+	describeEvents(&e, line)
 	line("hash", "%.16s", p.SHA256)
 }
 

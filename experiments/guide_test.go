@@ -23,6 +23,17 @@ var chapters = map[string]struct{ heading, path string }{
 	"pool.engine.offload":        {"#### `offload`", "pool.main.engine.offload."},
 	"pool.host":                  {"### `host`", "pool.main.host."},
 	"pool.thermal":               {"### `thermal`", "pool.main.thermal."},
+	"pool.thermal.hot_aisle":     {"#### `hot_aisle`", "pool.main.thermal.hot_aisle."},
+	"pool.thermal.rack":          {"#### `rack`", "pool.main.thermal.rack."},
+	"pool.overflow":              {"### `overflow`", "pool.main.overflow."},
+	"pool.gate":                  {"### `gate`", "pool.main.gate."},
+	"pool.autoscale":             {"### `autoscale`", "pool.main.autoscale."},
+	"pool.autoscale.schedule":    {"#### `schedule`", "pool.main.autoscale.schedule.0."},
+	"pool.wear":                  {"### `wear`", "pool.main.wear."},
+	"traffic.limit":              {"### `limit`", "traffic.chat.limit."},
+	"fault":                      {"## `[[fault]]`", `fault."one down".`},
+	"rollout":                    {"## `[[rollout]]`", "rollout.upgrade."},
+	"rule":                       {"## `[[rule]]`", `rule."shed the free tier".`},
 	"traffic":                    {"## `[[traffic]]`", "traffic.chat."},
 	"traffic.rate":               {"### `rate`", "traffic.chat.rate."},
 	"traffic.rate.bursts":        {"#### `bursts`", "traffic.chat.rate.bursts.0."},
@@ -215,6 +226,7 @@ func guideBases(t *testing.T) []string {
 		prompt(`dist = "mixture"`), prompt(`dist = "mixture", parts = [{ share = "70%", dist = "fixed", mean = 5 }, { share = "30%", dist = "fixed", mean = 9 }]`),
 		replace(rate+"\n"+lengths, `trace = { file = "requests.csv", format = "csv", where = { column = "model", is = "chat" } }`),
 	}
+	bases = append(bases, clusterBases(replace)...)
 	var files []string
 	for i, text := range bases {
 		name := fmt.Sprintf("base%d.toml", i)
@@ -223,6 +235,29 @@ func guideBases(t *testing.T) []string {
 	}
 	t.Chdir(dir)
 	return files
+}
+
+// clusterBases are experiments in which the keys of the cluster count.
+func clusterBases(replace func(old, new string) string) []string {
+	pool := func(keys string) string { return replace("gpu = ", keys+"\ngpu = ") }
+	and := func(tables string) string { return base + tables }
+	const spare = "\n[[pool]]\nname = \"spare\"\nstandby = true\nmodel = \"llama-3.1-8b\"\ngpu = \"h100\"\n"
+	const rule = "\n[[rule]]\nname = \"shed the free tier\"\nclasses = [\"chat\"]\nabove = 0.5\n"
+	return []string{
+		pool(`router = "least-load"`),
+		pool("replicas = 4\nautoscale = { target = 40, max = 10 }"),
+		pool(`autoscale = { metric = "rate", target = 40, max = 10 }`),
+		pool(`autoscale = { metric = "schedule", max = 10, schedule = [{ at = "08:00", replicas = 8 }] }`),
+		pool(`overflow = { to = "spare", at = 20 }`) + spare,
+		pool(`overflow = { at = 20 }`) + spare,
+		strings.Replace(base, "[[traffic]]", "[[pool]]\nname = \"other\"\nmodel = \"llama-3.1-8b\"\ngpu = \"h100\"\noverflow = { to = \"main\", at = 20 }\n[[traffic]]", 1),
+		pool("replicas = 4\nzones = 2") + "\n[[fault]]\nname = \"one down\"\n[[rollout]]\nname = \"upgrade\"\nat = \"1h\"\n",
+		and(rule + "signal = \"burn\"\nslo = \"chat TTFT\"\naction = \"shed\"\n"),
+		and(rule + "signal = \"queue\"\naction = \"cap\"\ncap = 100\n"),
+		and(rule + "signal = \"burn\"\nslo = \"chat TTFT\"\naction = \"route\"\nto = \"spare\"\n" + spare),
+		pool(`thermal = { swing = 2 }`), pool(`thermal = { hot_aisle = { replicas = 1, warmer = 5 } }`), pool(`thermal = { rack = { power = 650 } }`),
+		replace(`rate = "2/s"`, "rate = \"2/s\"\nlimit = { requests = \"5/s\" }"),
+	}
 }
 
 var tomlBlock = regexp.MustCompile("(?s)```toml\n(.*?)```")

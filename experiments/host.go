@@ -75,6 +75,7 @@ func (l *loader) thermal(pool *config.Table, gpu models.GPU) sim.ThermalSpec {
 	refuse(t, "enabled", spec.Enabled)
 	spec.AmbientC = config.Read(t, "ambient", config.Celsius, config.Default(defaultAmbientC, "assumption: inlet air, degrees Celsius"), config.Between(-20.0, 60))
 	l.assumeThermal(pool.Name("name"), spec, !t.Has("ambient"))
+	site(t, &spec)
 	return spec
 }
 

@@ -103,6 +103,9 @@ func (l *loader) read() {
 	l.classes = root.Tables("traffic", "class", "[[traffic]]")
 	changes := root.Tables("change", "name", "[[change]]")
 	slos := root.Tables("slo", "name", "[[slo]]")
+	faults := root.Tables("fault", "name", "[[fault]]")
+	rollouts := root.Tables("rollout", "name", "[[rollout]]")
+	rules := root.Tables("rule", "name", "[[rule]]")
 	if len(l.pools) == 0 && l.doc.Failures() == before {
 		root.Errorf("pool", "", "add a table [[pool]] with name, model, gpu, tensor_parallel and replicas", "the experiment has no [[pool]]: nothing serves the traffic")
 	}
@@ -112,7 +115,9 @@ func (l *loader) read() {
 	unique(l.classes, "class")
 	unique(l.pools, "name")
 	unique(changes, "name")
-	unique(slos, "name")
+	for _, list := range [][]*config.Table{slos, faults, rollouts, rules} {
+		unique(list, "name")
+	}
 
 	for _, t := range l.pools {
 		l.e.Pools = append(l.e.Pools, l.pool(t))
@@ -126,6 +131,7 @@ func (l *loader) read() {
 	for _, t := range slos {
 		l.e.SLOs = append(l.e.SLOs, l.objective(t))
 	}
+	l.cluster(faults, rollouts, rules)
 	root.Done()
 	l.warn()
 }

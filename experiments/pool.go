@@ -26,8 +26,6 @@ func (l *loader) pool(t *config.Table) sim.Pool {
 	p.Deployment.GPU = catalogued(t, "gpu", `"h100-sxm-80gb"`, models.FindGPU)
 	p.Deployment.TP = config.Read(t, "tensor_parallel", config.Int, config.Default(1, "GPUs per replica"), config.Example[int]("8"), config.Between(1, 1024))
 	p.Replicas = config.Read(t, "replicas", config.Int, config.Default(1, ""), config.Between(1, maxReplicas))
-	p.Router = config.Read(t, "router", config.OneOf("least-outstanding", "round-robin"),
-		config.Default("least-outstanding", "the replica with the fewest requests in flight"))
 	p.GPUHourUSD = config.Read(t, "gpu_hour_usd", config.Float, config.Default(0.0, "no price given: costs read 0"), config.Between(0.0, 10_000))
 	parallelism(t, &p)
 	dtypes(t, &p)
@@ -42,8 +40,10 @@ func (l *loader) pool(t *config.Table) sim.Pool {
 	checkRole(t, &p)
 	fitted := l.calibration(t, &p)
 	l.host(t, &p, known, fitted)
+	l.fleet(t, &p, known)
 	p.Thermal = l.thermal(t, p.Deployment.GPU)
 	if known {
+		l.checkSite(t, &p)
 		l.unfitted(&p)
 		l.figures(t, &p)
 		l.applySpeed(t, fitted, &p)

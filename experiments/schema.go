@@ -9,14 +9,25 @@ import (
 // schema is every key that an experiment file may have, by kind of table, in the
 // order of messages and of docs/guide.md. Some count only beside others.
 var schema = withTraffic(config.Schema{
-	"":     {"title", "question", "start", "duration", "warmup", "seed", "replications", "network", "pool", "traffic", "change", "slo"},
-	"pool": {"name", "classes", "role", "link", "model", "gpu", "tensor_parallel", "pipeline_parallel", "expert_parallel", "expert_imbalance", "replicas", "router", "gpu_hour_usd", "weight_dtype", "static_scales", "kv_dtype", "overhead", "calibration", "engine", "host", "thermal"},
+	"":     {"title", "question", "start", "duration", "warmup", "seed", "replications", "network", "pool", "traffic", "change", "slo", "fault", "rollout", "rule"},
+	"pool": {"name", "classes", "role", "link", "model", "gpu", "tensor_parallel", "pipeline_parallel", "expert_parallel", "expert_imbalance", "replicas", "router", "stale", "min_prompt", "max_prompt", "uncached", "standby", "overflow", "gate", "autoscale", "wear", "zones", "gpu_hour_usd", "weight_dtype", "static_scales", "kv_dtype", "overhead", "calibration", "engine", "host", "thermal"},
 	"slo":  {"name", "class", "only", "exclude", "metric", "threshold", "objective", "window", "spent", "count"},
 
-	"pool.link":    {"bandwidth", "latency", "overlap", "min_tokens"},
-	"pool.engine":  engineKeys(),
-	"pool.host":    {"front_fixed", "front_per_token", "step_fixed", "step_per_seq", "step_tp", "sync_fixed", "sync_per_seq", "publish_per_seq"},
-	"pool.thermal": {"enabled", "ambient"},
+	"fault":   {"name", "pool", "at", "for", "replicas", "zone", "slow"},
+	"rollout": {"name", "pool", "at", "batch", "drain", "down"},
+	"rule":    {"name", "signal", "slo", "pool", "above", "below", "window", "action", "classes", "cap", "to", "min_prompt"},
+
+	"pool.overflow":           {"to", "at"},
+	"pool.gate":               {"in_flight", "queue", "timeout", "order"},
+	"pool.wear":               {"mtbf", "mttr"},
+	"pool.autoscale":          {"metric", "target", "min", "max", "interval", "stabilise_up", "stabilise_down", "start_up", "provision", "image", "weights_bandwidth", "compile", "warm", "warm_up", "lead", "schedule"},
+	"pool.autoscale.schedule": {"at", "replicas"},
+	"pool.link":               {"bandwidth", "latency", "overlap", "min_tokens"},
+	"pool.engine":             engineKeys(),
+	"pool.host":               {"front_fixed", "front_per_token", "step_fixed", "step_per_seq", "step_tp", "sync_fixed", "sync_per_seq", "publish_per_seq"},
+	"pool.thermal":            {"enabled", "ambient", "swing", "hottest", "hot_aisle", "rack"},
+	"pool.thermal.hot_aisle":  {"replicas", "warmer"},
+	"pool.thermal.rack":       {"power", "replicas"},
 
 	"pool.engine.offload":     {"memory", "bandwidth"},
 	"pool.engine.speculative": {"drafts", "acceptance", "draft_time"},

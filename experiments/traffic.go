@@ -31,6 +31,7 @@ func (l *loader) class(t *config.Table) workloads.Class {
 	c.Priority = int32(config.Read(t, "priority", config.Int, config.Default(0, `smaller goes first under policy = "priority"`), config.Example[int]("-1"), config.Between(-maxPriority, maxPriority)))
 	c.System = system(t)
 	l.client(t, &c.Client)
+	l.limit(t)
 	c.Hit = hit(t, c.System)
 
 	closed, trace := c.Client.Users > 0, t.Has("trace")

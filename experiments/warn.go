@@ -130,7 +130,7 @@ func (l *loader) warnPool(class int) {
 // poolOf returns the pool that serves a class: of two, the one that decodes.
 func (l *loader) poolOf(class string) *sim.Pool {
 	k := slices.IndexFunc(l.e.Pools, func(p sim.Pool) bool {
-		return p.Role != prefill && (len(p.Classes) == 0 || slices.Contains(p.Classes, class))
+		return p.Role != prefill && !p.Standby && (len(p.Classes) == 0 || slices.Contains(p.Classes, class))
 	})
 	return &l.e.Pools[k]
 }

@@ -33,6 +33,17 @@ func (p *plan) idleTTFT(pool int, prompt int32) clock.Duration {
 	return t + clock.Duration(h.PublishPerSeqPs/1000)
 }
 
+// severalPools tells whether prompt ranges deal a class out to pools: then what it
+// brings to each, and what an idle replica takes, has no closed form here.
+func (p *plan) severalPools(class string) bool {
+	for c := range p.exp.Traffic {
+		if p.exp.Traffic[c].Name == class && len(p.poolsOf[c]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // feeder returns the pool that computes prompts for a decode pool.
 func (p *plan) feeder(pool int) int {
 	for c, k := range p.poolOf {
@@ -119,7 +130,7 @@ func (p *plan) compile(g int) (l groupLengths) {
 // threshold even on an idle replica, and the smallest prompt that does. It is
 // defined for TTFT objectives over classes with known length distributions.
 func (p *plan) idleFloor(o slo.Objective, t clock.Time) (share float64, length int32, ok bool) {
-	if o.Metric != slo.TTFT {
+	if o.Metric != slo.TTFT || p.severalPools(o.Class) {
 		return 0, 0, false
 	}
 	skip := slices.Contains(o.Skip, "rejected")
@@ -158,7 +169,13 @@ type mix struct {
 // share hit of the prompts' tokens. ok is false when a class's
 // lengths or rate have no closed form.
 func (p *plan) mixAt(pool int, t clock.Time, hit float64, rate func(in *workloads.Intensity) float64) (m mix, ok bool) {
+	if p.exp.Pools[pool].Standby {
+		return m, false
+	}
 	for c := range p.exp.Traffic {
+		if slices.Contains(p.poolsOf[c], int32(pool)) || int(p.poolOf[c]) == pool && p.severalPools(p.exp.Traffic[c].Name) {
+			return m, false
+		}
 		if int(p.poolOf[c]) != pool && int(p.prefillOf[c]) != pool {
 			continue
 		}

@@ -77,7 +77,7 @@ type cluster struct {
 	limits    []limiter // per class
 	force     []inForce // per class: what the degradation policy does
 	actions   []Action
-	rolling   []int32 // replicas that a rollout has in hand
+	use       [][]use // per pool and class
 	oldSteps  int64   // of engines that were replaced
 	sources   []*source
 	speaker   int // source whose arrival is announced
@@ -106,6 +106,7 @@ func newCluster(p *plan, seed uint64, covered *atomic.Int64) (*cluster, error) {
 	start := clock.Time(-p.exp.Warmup)
 	c := &cluster{plan: p, free: -1, spare: -1, rec: newRecorder(p), covered: covered}
 	c.seed = seed
+	c.watchTTFT()
 	for k := range p.exp.Traffic {
 		l := Limit{}
 		if p.exp.Limits != nil {
@@ -116,6 +117,7 @@ func newCluster(p *plan, seed uint64, covered *atomic.Int64) (*cluster, error) {
 	}
 	for k := range p.exp.Pools {
 		c.newFleet(k, seed)
+		c.use = append(c.use, make([]use, len(p.exp.Traffic)))
 	}
 	for k := range c.pools {
 		f := &c.pools[k]
@@ -346,11 +348,16 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 			}
 			c.rec.completed(f, e)
 			c.tell(f, e)
+			in := f.req.Prompt
+			if f.split {
+				in = 0 // computed in the prefill pool
+			}
+			c.used(f, in, f.req.Output)
 			c.ends(now, e)
 		case engine.Rejected:
 			c.letGo(now, f, e.ID)
 			if f.window >= 0 {
-				c.rec.rejected(f, e)
+				c.rec.rejected(f, e.At, refusalOf(e))
 			}
 			c.tell(f, e)
 			c.ends(now, e)

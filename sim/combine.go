@@ -38,7 +38,9 @@ func (p *plan) combine(reps []*rep, seeds []uint64, end clock.Time, partial bool
 			r.SLOs[i].Reason = fmt.Sprintf("the run was stopped before phase %q: %s", p.phases[next].name, r.SLOs[i].Reason)
 		}
 	}
+	r.Costs = p.costs(reps, r.Pools)
 	r.Series = p.series(reps, end)
+	r.Actions = reps[0].actions
 	r.Verdict = verdictOf(r)
 	r.Findings = p.findings(r)
 	r.Warnings = p.warnings(r, reps)
@@ -103,6 +105,9 @@ func combineView(list []viewRep) ClassPhase {
 		c.Outcomes.Young += v.outcomes.Young
 		c.Outcomes.Retries += v.outcomes.Retries
 		c.Outcomes.Lost += v.outcomes.Lost
+		for k, n := range v.outcomes.Refused {
+			c.Outcomes.Refused[k] += n
+		}
 	}
 	stage := func(k int) stats.Estimate {
 		return stats.Of(over(list, func(v viewRep) float64 { return v.stage[k] }), c.N)
@@ -165,7 +170,6 @@ func (p *plan) pool(reps []*rep, k, phases int, end clock.Time) PoolResult {
 		Preemptions: stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.preemptions) }), n),
 		LostTokens:  stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.lost) }), n),
 		Busy:        stats.Of(over(list, func(r poolRep) float64 { return r.total.busy.Seconds() / r.total.span.Seconds() }), n),
-		GPUHours:    spec.gpusPerReplica() * stats.Of(over(list, func(r poolRep) float64 { return r.paid.Seconds() / 3600 }), n).V,
 	}
 	out.PrefixHit = stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.hit) / float64(r.total.prompted) }), n)
 	out.PrefixLoaded = stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.loaded) / float64(r.total.prompted) }), n)
@@ -173,10 +177,9 @@ func (p *plan) pool(reps []*rep, k, phases int, end clock.Time) PoolResult {
 	for i := range phases {
 		out.ITL = append(out.ITL, combineGaps(list, i, p.phases[i].name))
 	}
-	out.USD = out.GPUHours * spec.GPUHourUSD
+	out.spend(spec, list, hours)
 	out.Serving = stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.ups) / float64(r.total.looks) }), n)
 	out.Paid = stats.Of(over(list, func(r poolRep) float64 { return float64(r.total.bound) / float64(r.total.looks) }), n)
-	out.USDPerMonth = out.USD / hours * 30 * 24
 	bin := 0
 	if spec.Thermal.Enabled {
 		out.ClockMHz = mean(func(w *poolWindow) float64 { return w.clock })
@@ -197,7 +200,6 @@ func (p *plan) pool(reps []*rep, k, phases int, end clock.Time) PoolResult {
 		out.PowerW = mean(func(w *poolWindow) float64 { return w.power })
 		out.TempC = mean(func(w *poolWindow) float64 { return w.temp })
 		out.ClockMinMHz, out.TempMaxC = work.clockMin, work.tempMax
-		out.EnergyKWh = out.PowerW.V * out.GPUHours / 1000
 	}
 	return out
 }
@@ -321,7 +323,9 @@ func (p *plan) poolSeries(reps []*rep, k, windows int) PoolSeries {
 		s.KVUse = append(s.KVUse, w.kv/n)
 		s.KVMax = append(s.KVMax, w.kvMax)
 		s.Busy = append(s.Busy, w.busy.Seconds()/w.span.Seconds())
-		seconds := n * monitorInterval.Seconds() / float64(p.exp.Pools[k].Replicas)
+		seconds := float64(w.looks) * monitorInterval.Seconds()
+		s.Serving = append(s.Serving, float64(w.ups)/float64(w.looks))
+		s.Paid = append(s.Paid, float64(w.bound)/float64(w.looks))
 		s.Preempt = append(s.Preempt, float64(w.preemptions)/seconds)
 		s.PrefixHit = append(s.PrefixHit, float64(w.hit)/float64(w.prompted))
 		s.Split = append(s.Split, splitOf(&w))

@@ -60,6 +60,7 @@ type Pool struct {
 	// Max); 0 = no bound. Uncached measures what a shared beginning does not cover.
 	MinPrompt, MaxPrompt int32
 	Uncached             bool
+	Standby              bool // it takes only what overflows to it or a rule sends
 	// Overflow sends to another pool what finds more than this many requests per
 	// serving replica, or none that serves.
 	OverflowTo string
@@ -128,7 +129,15 @@ type EngineSpec struct {
 // ThermalSpec is the thermal model of a pool's GPUs.
 type ThermalSpec struct {
 	Enabled  bool
-	AmbientC float64 // inlet air
+	AmbientC float64 // inlet air, mean over the day
+
+	SwingC    float64        // the inlet's daily cosine: so much above and below AmbientC
+	HottestAt clock.Duration // of the day
+	HotC      float64        // a hot aisle: its inlet is warmer by so much
+	HotFrom   int            // replicas in it, from the first on
+
+	RackW        float64 // power that the GPUs of a rack may draw together; 0 = no limit
+	RackReplicas int     // consecutive replicas in a rack
 }
 
 // gpusPerReplica returns the GPUs of one replica.

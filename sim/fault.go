@@ -43,7 +43,7 @@ func (c *cluster) faults() {
 			c.loop.Go("autoscaler of "+f.spec.Name, c.autoscale(k))
 		}
 		if f.spec.Wear.MTBF > 0 {
-			for i := range f.spec.Replicas {
+			for i := range f.views {
 				c.loop.Go(fmt.Sprintf("wear of %s %d", f.spec.Name, i), c.wear(k, i))
 			}
 		}
@@ -110,7 +110,7 @@ func (x *Fault) hit(spec *Pool) []int {
 // fault is one scheduled fault.
 func (c *cluster) fault(n int) func(p *kernel.Process) {
 	x := &c.plan.exp.Faults[n]
-	k := slices.IndexFunc(c.plan.exp.Pools, func(p Pool) bool { return p.Name == x.Pool })
+	k := c.plan.poolNamed(x.Pool)
 	f := &c.pools[k]
 	hit := x.hit(f.spec)
 	return func(p *kernel.Process) {
@@ -168,8 +168,7 @@ const drainPoll = clock.Second
 // rollout restarts a pool's replicas, a batch at a time.
 func (c *cluster) rollout(n int) func(p *kernel.Process) {
 	x := &c.plan.exp.Rollouts[n]
-	k := slices.IndexFunc(c.plan.exp.Pools, func(p Pool) bool { return p.Name == x.Pool })
-	f := &c.pools[k]
+	f := &c.pools[c.plan.poolNamed(x.Pool)]
 	return func(p *kernel.Process) {
 		until(p, x.At)
 		c.note(p.Now(), fmt.Sprintf("pool %s: rollout begins, %d at a time", f.spec.Name, x.Batch))
@@ -177,23 +176,23 @@ func (c *cluster) rollout(n int) func(p *kernel.Process) {
 			var batch []int
 			for i := from; i < min(from+x.Batch, len(f.stage)); i++ {
 				if f.stage[i] == serving {
-					c.rolling = append(c.rolling, f.first+int32(i))
+					f.rolling[i] = true
 					c.turn(p.Now(), f, i, draining)
 					batch = append(batch, i)
 				}
 			}
 			for end := p.Now().Add(x.Drain); p.Now() < end; p.Sleep(min(drainPoll, end.Sub(p.Now()))) {
-				if !slices.ContainsFunc(batch, func(i int) bool { return f.views[i].Outstanding > 0 }) {
+				if !slices.ContainsFunc(batch, func(i int) bool { return !f.empty(i) }) {
 					break
 				}
 			}
 			for _, i := range batch {
+				f.rolling[i] = false
 				if f.stage[i] == draining {
 					c.breakDown(p.Now(), f, i)
 					c.start(p.Now(), f, i, x.Down)
 				}
 			}
-			c.rolling = c.rolling[:0]
 			if len(batch) > 0 {
 				p.Sleep(x.Down)
 			}

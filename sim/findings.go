@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -171,9 +172,28 @@ func (p *plan) warnings(r *Result, reps []*rep) []string {
 	return out
 }
 
+// noControl says what the control plane does not do in this experiment.
+func noControl(e Experiment) []string {
+	var none []string
+	pool := func(has func(p Pool) bool) bool { return slices.ContainsFunc(e.Pools, has) }
+	if len(e.Faults) == 0 && !pool(func(p Pool) bool { return p.Wear.MTBF > 0 }) {
+		none = append(none, "failures")
+	}
+	if len(e.Rollouts) == 0 {
+		none = append(none, "deployments")
+	}
+	if !pool(func(p Pool) bool { return p.Autoscale != nil }) {
+		none = append(none, "autoscaling")
+	}
+	if len(none) < 2 {
+		return none
+	}
+	return []string{strings.Join(none[:len(none)-1], ", ") + " and " + none[len(none)-1]}
+}
+
 // notModelled lists, in plain words, what a run leaves out.
 func notModelled(e Experiment) []string {
-	out := []string{"failures, deployments and autoscaling", "LoRA adapters"}
+	out := append(noControl(e), "LoRA adapters")
 	patient := ""
 	for _, c := range e.Traffic {
 		if c.Client.Timeout == 0 && c.Client.Patience.Kind == "" {

@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"slices"
+	"fmt"
 
 	"slosim/engine"
 	"slosim/models"
@@ -33,10 +33,16 @@ type fleet struct {
 	router   Router
 	gate     gateway
 
+	least, most int32 // polled load: scratch of a router
+
 	paid  clock.Duration // replica time in the counted span that is paid for
 	since clock.Time     // up to which paid is accounted
 	bound int            // replicas that are not off
 	built []int32        // generations of each replica
+
+	handing []int32      // of each replica: prompts that it keeps for a decode replica
+	rolling []bool       // of each replica: a rollout has it in hand
+	warm    []clock.Time // of each place in the warm pool: from when on it is filled
 }
 
 // replicaLimit is how many replicas a pool may ever have.
@@ -54,6 +60,7 @@ func (c *cluster) newFleet(k int, seed uint64) {
 	c.gaps = append(c.gaps, meter)
 	f := fleet{
 		index: k, spec: spec, first: int32(len(c.replicas)), views: make([]View, n), stage: make([]lifeStage, n), serial: make([]uint32, n), built: make([]int32, n),
+		handing: make([]int32, n), rolling: make([]bool, n),
 		router: c.plan.newRouter(k, seed), since: clock.Time(-c.plan.exp.Warmup),
 	}
 	for i := range n {
@@ -65,6 +72,12 @@ func (c *cluster) newFleet(k int, seed uint64) {
 			f.bound++
 		}
 		f.router.Changed(i, &f.views[i])
+	}
+	if a := spec.Autoscale; a != nil {
+		f.warm = make([]clock.Time, a.Warm)
+		for i := range f.warm {
+			f.warm[i] = f.since
+		}
 	}
 	f.gate.init(c, &f)
 	c.pools = append(c.pools, f)
@@ -103,10 +116,16 @@ func (c *cluster) turn(now clock.Time, f *fleet, i int, to lifeStage) {
 // pay accounts the replicas' time up to now.
 func (f *fleet) pay(now clock.Time, span clock.Duration) {
 	if from, to := max(f.since, 0), min(now, clock.Time(span)); to > from {
-		f.paid += to.Sub(from) * clock.Duration(f.bound)
+		f.paid += to.Sub(from) * clock.Duration(f.held())
 	}
 	f.since = now
 }
+
+// held is how many replicas are paid for: those that are not off, and the warm pool.
+func (f *fleet) held() int { return f.bound + len(f.warm) }
+
+// empty tells whether nothing keeps a draining replica.
+func (f *fleet) empty(i int) bool { return f.views[i].Outstanding == 0 && f.handing[i] == 0 }
 
 // start begins a replica's start-up, which takes so long; it then serves with an
 // empty cache.
@@ -123,6 +142,9 @@ func (c *cluster) started(now clock.Time, arg int64) {
 	}
 	c.rebuild(now, f, i)
 	c.turn(now, f, i, serving)
+	if c.countStage(f, starting) == 0 {
+		c.note(now, fmt.Sprintf("pool %s: %d serve", f.spec.Name, len(f.ups)))
+	}
 }
 
 func (c *cluster) fleetOf(replica int32) (*fleet, int) {
@@ -141,19 +163,26 @@ func (c *cluster) rebuild(now clock.Time, f *fleet, i int) {
 		c.replicas[g].SetClock(now, bin)
 	}
 	c.loop.SetReplica(g, clock.Never)
+	f.views[i].Load, f.views[i].KV = 0, 0
 	c.mon.renewed(now, f.index, i)
 }
 
 // retire lets a replica finish and then gives it back.
 func (c *cluster) retire(now clock.Time, f *fleet, i int) {
 	c.turn(now, f, i, draining)
-	if f.views[i].Outstanding == 0 {
+	c.vacated(now, f, i)
+}
+
+// vacated gives a draining replica back once nothing keeps it.
+func (c *cluster) vacated(now clock.Time, f *fleet, i int) {
+	if f.stage[i] == draining && !f.rolling[i] && f.empty(i) {
 		c.turn(now, f, i, off)
 	}
 }
 
 // breakDown takes a replica away with all requests that it has a part in; they fail.
 func (c *cluster) breakDown(now clock.Time, f *fleet, i int) {
+	c.turn(now, f, i, broken) // first, so that nothing is sent there meanwhile
 	g := f.first + int32(i)
 	for id := range c.flights {
 		x := &c.flights[id]
@@ -162,7 +191,6 @@ func (c *cluster) breakDown(now clock.Time, f *fleet, i int) {
 		}
 	}
 	c.rebuild(now, f, i)
-	c.turn(now, f, i, broken)
 }
 
 // touches tells whether a request has KV or a place on a replica.
@@ -173,38 +201,51 @@ func (c *cluster) touches(f *flight, id, replica int32) bool {
 	return f.split && c.halves[id].replica == replica && !c.halves[id].moved && c.halves[id].stage != atPrefill
 }
 
-// lose ends a request whose replica is gone. Its other half, if it has one
-// elsewhere, is cleared away.
+// lose ends a request that has a part on a replica that is gone, and clears away its
+// other part, if it has one elsewhere.
 func (c *cluster) lose(now clock.Time, f *flight, id, replica int32) {
-	held := true // it counts as outstanding on f.replica
-	pending := false
-	if f.split {
-		switch h := &c.halves[id]; h.stage {
-		case hopping:
-			h.moved, held, pending = true, false, true // timerHandover ends it
-		case moving:
-			c.links.cancel(now, id)
-			fallthrough
+	stays := false // something still comes for it, and ends it
+	if h := c.half(f, id); h != nil && h.stage != atPrefill && h.replica == replica {
+		c.forget(h)
+		switch h.stage {
+		case hopping, moving:
+			stays = true
 		case atDecode:
-			if h.replica == replica {
-				h.moved = true
-			}
-			if f.replica == replica {
-				c.letGo(now, f, id)
+			if _, gone := c.cancel(now, f, id); gone {
+				c.leave(f)
 			} else {
-				c.cancel(now, f, id)
+				stays = true
 			}
 		}
-	}
-	if held {
+	} else {
+		if h != nil {
+			if h.stage == moving {
+				c.links.cancel(now, id)
+			}
+			c.letGo(now, f, id)
+		}
 		c.leave(f)
 	}
 	if f.dead { // its client has gone already
-		if !pending {
+		if !stays {
 			c.drop(id)
 		}
 		return
 	}
+	c.fail(now, f, id, stays)
+}
+
+// half returns the prefill side of a disaggregated request, nil of others.
+func (c *cluster) half(f *flight, id int32) *promptHalf {
+	if !f.split {
+		return nil
+	}
+	return &c.halves[id]
+}
+
+// fail ends a request that cannot be served any more. If something still comes for
+// it, that frees its slot.
+func (c *cluster) fail(now clock.Time, f *flight, id int32, stays bool) {
 	c.tellEnd(f, OutcomeFailed)
 	if f.window >= 0 {
 		c.rec.failed(f, now)
@@ -214,7 +255,7 @@ func (c *cluster) lose(now clock.Time, f *flight, id, replica int32) {
 	c.discharge(f)
 	c.inFlight--
 	s, r, user, attempt := c.sources[f.req.Class], f.req, f.user, f.attempt
-	if pending {
+	if stays {
 		f.dead = true
 	} else {
 		c.drop(id)
@@ -230,6 +271,7 @@ func (c *cluster) enter(f *flight, p *fleet, i int) {
 	v.Tokens += int64(f.req.Prompt + f.req.Output)
 	v.Backlog += int64(f.req.Prompt)
 	f.backlog = true
+	p.gate.inside++
 	p.router.Changed(i, v)
 }
 
@@ -249,8 +291,9 @@ func (c *cluster) leave(f *flight) {
 	v.Outstanding--
 	v.Tokens -= int64(f.req.Prompt + f.req.Output)
 	p.router.Changed(i, v)
-	if v.Outstanding == 0 && p.stage[i] == draining && p.spec.Autoscale != nil && !slices.Contains(c.rolling, p.first+int32(i)) {
-		c.turn(c.loop.Now(), p, i, off)
+	p.gate.inside--
+	if p.stage[i] == draining {
+		c.vacated(c.loop.Now(), p, i)
 	}
 	p.gate.next(c.loop.Now())
 }
@@ -301,20 +344,4 @@ func (c *cluster) paid(k int, end clock.Time) clock.Duration {
 	f := &c.pools[k]
 	f.pay(end, c.plan.exp.Duration)
 	return f.paid
-}
-
-// fail ends a request that no replica has, and that nobody can serve.
-func (c *cluster) fail(now clock.Time, f *flight, id int32) {
-	c.tellEnd(f, OutcomeFailed)
-	if f.window >= 0 {
-		c.rec.failed(f, now)
-		c.open--
-		f.window = -1
-	}
-	c.discharge(f)
-	c.inFlight--
-	s, r, user, attempt := c.sources[f.req.Class], f.req, f.user, f.attempt
-	c.drop(id)
-	c.settle(now, s, r, user, attempt, true)
-	c.stopWhenDecided()
 }

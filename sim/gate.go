@@ -46,7 +46,7 @@ func (b *bucket) take(now clock.Time, n float64) bool {
 	}
 	b.level = math.Min(b.size, b.level+b.rate*now.Sub(b.last).Seconds())
 	b.last = now
-	if b.level < math.Min(n, b.size) {
+	if b.level < math.Min(n, b.size)-1e-9*b.size { // what rounding may cost
 		return false
 	}
 	b.level -= n
@@ -61,20 +61,23 @@ type limiter struct {
 }
 
 // admits takes a request in, or tells why not.
-func (l *limiter) admits(now clock.Time, f *flight) bool {
-	if l.spec.MaxPrompt > 0 && f.req.Prompt > l.spec.MaxPrompt || l.spec.InFlight > 0 && l.inFlight >= l.spec.InFlight {
-		return false
+func (l *limiter) admits(now clock.Time, f *flight) (why Refusal, ok bool) {
+	if l.spec.MaxPrompt > 0 && f.req.Prompt > l.spec.MaxPrompt {
+		return RefusedLength, false
+	}
+	if l.spec.InFlight > 0 && l.inFlight >= l.spec.InFlight {
+		return RefusedInFlight, false
 	}
 	// Both must hold before either is charged.
 	before := l.requests
 	if !l.requests.take(now, 1) {
-		return false
+		return RefusedRate, false
 	}
 	if !l.tokens.take(now, float64(f.req.Prompt+f.req.Output)) {
 		l.requests = before
-		return false
+		return RefusedTokens, false
 	}
-	return true
+	return 0, true
 }
 
 // gateway is a pool's gate at work.
@@ -82,7 +85,7 @@ type gateway struct {
 	c       *cluster
 	f       int // fleet
 	spec    Gate
-	inside  int
+	inside  int       // requests that the pool's replicas have
 	queues  [][]int32 // by class: ids, head first
 	heads   []int
 	waiting int

@@ -38,9 +38,20 @@ func (c *cluster) letGo(now clock.Time, f *flight, id int32) {
 	if h.stage == atPrefill || h.moved {
 		return
 	}
-	h.moved = true
+	p, i := c.fleetOf(h.replica)
 	c.replicas[h.replica].(engine.Handing).Release(now, h.row)
 	c.rouse(h.replica)
+	c.forget(h)
+	c.vacated(now, p, i)
+}
+
+// forget notes that the prefill side keeps nothing of a request any more.
+func (c *cluster) forget(h *promptHalf) {
+	if !h.moved {
+		p, i := c.fleetOf(h.replica)
+		p.handing[i]--
+		h.moved = true
+	}
 }
 
 // stamp puts the prefill side's stage borders into an event of the decode side.
@@ -50,6 +61,9 @@ func (h *promptHalf) stamp(e *engine.Event) {
 
 // kvReady notes a prompt that is computed and sends the request on.
 func (c *cluster) kvReady(now clock.Time, f *flight, e *engine.Event) {
+	c.used(f, f.req.Prompt, 0)
+	from, i := c.fleetOf(f.replica)
+	from.handing[i]++
 	c.leave(f)
 	pool := c.plan.poolOf[f.req.Class]
 	link := &c.plan.exp.Pools[pool].Link
@@ -77,7 +91,7 @@ func (c *cluster) handOver(now clock.Time, id int32) {
 	p := &c.pools[c.plan.poolOf[f.req.Class]]
 	if len(p.ups) == 0 { // nobody is there to take it
 		c.letGo(now, f, id)
-		c.fail(now, f, id)
+		c.fail(now, f, id, false)
 		return
 	}
 	c.halves[id].stage = atDecode

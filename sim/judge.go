@@ -34,7 +34,7 @@ func (p *plan) slo(reps []*rep, k, phases int, cut bool) SLO {
 	if share, length, ok := p.idleFloor(o, last.to-1); ok {
 		s.IdleFloor = stats.Estimate{V: share, Lo: share, Hi: share, R: 1}
 		s.IdleLength = length
-	} else if o.Metric == slo.TTFT {
+	} else if o.Metric == slo.TTFT && !p.severalPools(o.Class) {
 		s.IdleFloor = stats.Share(over(reps, func(r *rep) float64 { return r.idleFloor[k] }), s.Good+s.Bad)
 		for c := range p.exp.Traffic {
 			if p.exp.Traffic[c].Name == o.Class {

@@ -21,8 +21,12 @@ type poolMonitor struct {
 	heat    models.Heat
 	thermal bool
 	states  []models.HeatState // per replica
-	spent   []engine.Spent     // at the last look
-	factor  []int              // of each replica: which slowness a fault has set
+	inletC  float64            // outside of the hot aisle, now
+	capW    []float64          // power limit of a GPU of each replica, now; nil without rack limits
+	hotFrom int                // replicas in the hot aisle
+	hotC    float64
+	spent   []engine.Spent // at the last look
+	factor  []int          // of each replica: which slowness a fault has set
 	windows []poolWindow
 	total   poolWindow // of the counted span
 	peakKV  float64
@@ -52,9 +56,7 @@ func newMonitor(c *cluster) *monitor {
 		pm := poolMonitor{thermal: spec.Thermal.Enabled, windows: make([]poolWindow, c.plan.windows), spent: make([]engine.Spent, spec.replicaLimit()), factor: make([]int, spec.replicaLimit())}
 		if pm.thermal {
 			pm.heat = models.NewHeat(spec.Deployment, spec.Thermal.AmbientC)
-			for range spec.replicaLimit() {
-				pm.states = append(pm.states, pm.heat.Start())
-			}
+			pm.rest(spec, c.plan.exp.Start-c.plan.exp.Warmup)
 		}
 		for i := range pm.spent {
 			pm.spent[i].Until = clock.Time(-c.plan.exp.Warmup)
@@ -93,10 +95,16 @@ func (m *monitor) look(now clock.Time, k int) {
 	if w != nil {
 		w.looks++
 		w.ups += len(p.ups)
-		w.bound += p.bound
+		w.bound += p.held()
+	}
+	if pm.thermal {
+		pm.site(now, m.c.plan.exp.Start, &m.c.plan.exp.Pools[k])
 	}
 	for i := range p.views {
 		if s := p.stage[i]; s != serving && s != draining {
+			if pm.thermal { // it cools down
+				pm.tick(i, models.Cost{}, monitorInterval)
+			}
 			continue
 		}
 		replica := m.c.replicas[p.first+int32(i)]
@@ -107,7 +115,7 @@ func (m *monitor) look(now clock.Time, k int) {
 			bin := s.Bin
 			// Work is known up to the last step boundary: so is the time it took.
 			if d := spent.Until.Sub(pm.spent[i].Until); d > 0 {
-				pm.heat.Tick(s, work, d)
+				pm.tick(i, work, d)
 			}
 			if s.Bin != bin {
 				replica.SetClock(now, m.bin(k, i))

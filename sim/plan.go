@@ -181,10 +181,15 @@ func (p *plan) addPools() error {
 	for _, c := range p.exp.Traffic {
 		serves := func(prefill bool) int {
 			return slices.IndexFunc(p.exp.Pools, func(pool Pool) bool {
-				return (pool.Role == "prefill") == prefill && (len(pool.Classes) == 0 || slices.Contains(pool.Classes, c.Name))
+				return !pool.Standby && pool.MinPrompt == 0 && pool.MaxPrompt == 0 && (pool.Role == "prefill") == prefill && (len(pool.Classes) == 0 || slices.Contains(pool.Classes, c.Name))
 			})
 		}
 		k := serves(false)
+		if k < 0 {
+			k = slices.IndexFunc(p.exp.Pools, func(pool Pool) bool {
+				return pool.MinPrompt+pool.MaxPrompt > 0 && (len(pool.Classes) == 0 || slices.Contains(pool.Classes, c.Name))
+			})
+		}
 		if k < 0 {
 			return fmt.Errorf("no pool serves class %q", c.Name)
 		}

@@ -43,8 +43,9 @@ type cell struct {
 	again            int64 // of n: further attempts
 	lost             int64 // requests whose last attempt has failed
 	late, young      int64
-	ttft, tpot, e2e  stats.Sample // nanoseconds
-	prompts, outputs *stats.Hist  // tokens
+	why              [Refusals]int64 // of refused
+	ttft, tpot, e2e  stats.Sample    // nanoseconds
+	prompts, outputs *stats.Hist     // tokens
 	promptSum        float64
 	outputSum        float64
 	stage            [stages]float64 // sums, nanoseconds
@@ -220,9 +221,10 @@ func (r *recorder) completed(f *flight, e *engine.Event) {
 	}
 }
 
-func (r *recorder) rejected(f *flight, e *engine.Event) {
+func (r *recorder) rejected(f *flight, now clock.Time, why Refusal) {
 	c := &r.cells[f.group][f.phase]
 	c.refused++
+	c.why[why]++
 	c.ttft.AddInf()
 	w := &r.windows[f.group][f.window]
 	w.bad++
@@ -231,7 +233,7 @@ func (r *recorder) rejected(f *flight, e *engine.Event) {
 	for _, list := range [][]int32{goals.ttft, goals.e2e, goals.availability} {
 		for _, k := range list {
 			if !r.plan.skips[k]["rejected"] {
-				r.decide(k, f, e.At, false, rejectedStage)
+				r.decide(k, f, now, false, rejectedStage)
 			}
 		}
 	}

@@ -96,7 +96,7 @@ func (c *cluster) reduce() *rep {
 	c.mon.sum()
 	for k := range c.mon.pools {
 		pm := &c.mon.pools[k]
-		r.pools = append(r.pools, poolRep{windows: pm.windows, total: pm.total, peakKV: pm.peakKV, thermal: pm.thermal, link: c.links.use(k), paid: c.paid(k, end), itl: c.gaps[k].reduce()})
+		r.pools = append(r.pools, poolRep{windows: pm.windows, total: pm.total, peakKV: pm.peakKV, thermal: pm.thermal, link: c.links.use(k), paid: c.paid(k, end), use: c.use[k], itl: c.gaps[k].reduce()})
 	}
 	r.actions = c.actions
 	r.steps = c.oldSteps
@@ -124,6 +124,9 @@ func (c *cluster) reduce() *rep {
 // last phase; NaN where the closed form serves.
 func (r *recorder) measuredFloor(k int) float64 {
 	o := r.plan.exp.SLOs[k]
+	if r.plan.severalPools(o.Class) {
+		return math.NaN()
+	}
 	if _, _, ok := r.plan.idleFloor(o, 0); ok || o.Metric != slo.TTFT {
 		return math.NaN()
 	}
@@ -170,7 +173,7 @@ func (r *recorder) view(groups []int, phase int) viewRep {
 	}
 	v := viewRep{
 		n:        sum.n,
-		outcomes: Outcomes{OK: sum.ok, Rejected: sum.refused, TimedOut: sum.timeouts, Failed: sum.failed, Retries: sum.again, Lost: sum.lost, Late: sum.late, Young: sum.young},
+		outcomes: Outcomes{OK: sum.ok, Rejected: sum.refused, TimedOut: sum.timeouts, Failed: sum.failed, Retries: sum.again, Lost: sum.lost, Late: sum.late, Young: sum.young, Refused: sum.why},
 		ttft:     summarise(&sum.ttft, sum.ttft.Quantiles),
 		answered: summarise(&sum.ttft, sum.ttft.FiniteQuantiles),
 		tpot:     summarise(&sum.tpot, sum.tpot.Quantiles),
@@ -207,6 +210,9 @@ func (c *cell) add(o *cell) {
 	c.late += o.late
 	c.young += o.young
 	c.answered += o.answered
+	for k := range c.why {
+		c.why[k] += o.why[k]
+	}
 	c.ttft.Merge(&o.ttft)
 	c.tpot.Merge(&o.tpot)
 	c.e2e.Merge(&o.e2e)
@@ -348,6 +354,7 @@ type poolRep struct {
 	link    float64        // share of the link capacity in use
 	itl     []gapRep       // per phase
 	paid    clock.Duration // replica time
+	use     []use          // per class
 }
 
 // sloRep is an objective in one replication.

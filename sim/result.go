@@ -18,7 +18,9 @@ type Result struct {
 	SLOs        []SLO
 	Pools       []PoolResult
 	Series      Series
-	Findings    []Finding // ordered by how much of the bad events they explain
+	Actions     []Action    // what the control plane did, in the first replication
+	Costs       []ClassCost // by pool and class
+	Findings    []Finding   // ordered by how much of the bad events they explain
 	Warnings    []string
 	NotModelled []string // what the run leaves out, in plain words
 	Requests    int64    // simulated over all replications, pre-roll and cool-down included
@@ -79,10 +81,11 @@ type LengthBand struct {
 // Outcomes counts what became of requests, all replications.
 type Outcomes struct {
 	OK, Rejected, TimedOut, Failed int64
-	Late                           int64 // undecided at the end, older than the threshold
-	Young                          int64 // unfinished at the end and not late: no events beyond what was decided already
-	Retries                        int64 // of all requests: second and later attempts
-	Lost                           int64 // requests whose last attempt was rejected or timed out, by the time of that
+	Late                           int64           // undecided at the end, older than the threshold
+	Young                          int64           // unfinished at the end and not late: no events beyond what was decided already
+	Retries                        int64           // of all requests: second and later attempts
+	Refused                        [Refusals]int64 // of Rejected, by RefusalNames
+	Lost                           int64           // requests whose last attempt was rejected or timed out, by the time of that
 }
 
 // Distribution summarises one metric.
@@ -209,7 +212,9 @@ type PoolResult struct {
 	GPUHours       float64 // of the span
 	USD            float64 // of the span
 	USDPerMonth    float64 // 30 days
-	EnergyKWh      float64 // of the span, GPUs only
+	EnergyKWh      float64 // of the span, GPUs of replicas that serve
+	IdleGPUHours   float64 // of GPUHours: no step ran
+	IdleUSD        float64
 	Split          StepSplit
 }
 
@@ -266,6 +271,8 @@ type PoolSeries struct {
 	Split     []StepSplit
 	Busy      []float64
 	PrefixHit []float64 // share of prompt tokens found in the prefix cache
+	Serving   []float64 // replicas that serve
+	Paid      []float64 // replicas that are paid for: starting, draining, broken and warm ones too
 }
 
 // Finding is a sentence with its evidence.

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slosim/engine"
 	"slosim/sim/clock"
 	"slosim/workloads"
 )
@@ -16,8 +15,12 @@ func (c *cluster) deliver(now clock.Time, id int32) {
 	}
 	class := f.req.Class
 	force, limit := &c.force[class], &c.limits[class]
-	if force.shed || !limit.admits(now, f) {
-		c.refuse(now, id)
+	if force.shed {
+		c.refuse(now, id, RefusedShed)
+		return
+	}
+	if why, ok := limit.admits(now, f); !ok {
+		c.refuse(now, id, why)
 		return
 	}
 	limit.inFlight++
@@ -39,7 +42,11 @@ func (c *cluster) deliver(now clock.Time, id int32) {
 	}
 	if p.gate.full(p) {
 		if !p.gate.hold(now, id) {
-			c.refuse(now, id)
+			why := RefusedQueue
+			if len(p.ups) == 0 {
+				why = RefusedDown
+			}
+			c.refuse(now, id, why)
 		}
 		return
 	}
@@ -49,8 +56,8 @@ func (c *cluster) deliver(now clock.Time, id int32) {
 // poolFor chooses the pool of a request: where the degradation policy sends its
 // class, else the pool whose prompt range it is in, else on along the overflow.
 func (c *cluster) poolFor(f *flight) *fleet {
-	if to := c.force[f.req.Class].to; to >= 0 {
-		return &c.pools[to]
+	if d := &c.force[f.req.Class]; d.to >= 0 && f.req.Prompt >= d.over {
+		return &c.pools[d.to]
 	}
 	p := &c.pools[c.plan.poolOf[f.req.Class]]
 	for _, k := range c.plan.poolsOf[f.req.Class] {
@@ -61,7 +68,7 @@ func (c *cluster) poolFor(f *flight) *fleet {
 	}
 	for range c.pools {
 		to := c.plan.overflow[p.index]
-		if to < 0 || len(p.ups) > 0 && p.outstanding() < p.spec.OverflowAt*float64(len(p.ups)) {
+		if to < 0 || len(p.ups) > 0 && float64(p.gate.inside+p.gate.waiting) < p.spec.OverflowAt*float64(len(p.ups)) {
 			break
 		}
 		p = &c.pools[to]
@@ -78,16 +85,6 @@ func (p *Pool) takes(r *workloads.Request) bool {
 	return n >= p.MinPrompt && (p.MaxPrompt == 0 || n < p.MaxPrompt)
 }
 
-// outstanding returns the requests that a pool's serving replicas have, and those at
-// its gate.
-func (f *fleet) outstanding() float64 {
-	n := int32(f.gate.waiting)
-	for _, i := range f.ups {
-		n += f.views[i].Outstanding
-	}
-	return float64(n)
-}
-
 // submit hands a request to a serving replica of a pool.
 func (c *cluster) submit(now clock.Time, f *flight, p *fleet) {
 	k := p.router.Pick(now, &f.req, p)
@@ -98,12 +95,12 @@ func (c *cluster) submit(now clock.Time, f *flight, p *fleet) {
 }
 
 // refuse turns a request away at the gateway: 429.
-func (c *cluster) refuse(now clock.Time, id int32) {
+func (c *cluster) refuse(now clock.Time, id int32, why Refusal) {
 	f := &c.flights[id]
 	c.discharge(f)
 	c.inFlight--
 	if f.window >= 0 {
-		c.rec.rejected(f, &engine.Event{Kind: engine.Rejected, Reason: engine.QueueFull, At: now})
+		c.rec.rejected(f, now, why)
 		c.open--
 	}
 	c.tellEnd(f, OutcomeRejected)
@@ -121,7 +118,7 @@ func (c *cluster) gateTimeout(now clock.Time, arg int64) {
 		return
 	}
 	c.pools[f.gate-1].gate.remove(id)
-	c.refuse(now, id)
+	c.refuse(now, id, RefusedWait)
 }
 
 // discharge takes a request off its class's limit.

@@ -62,7 +62,7 @@ func (p *plan) newRouter(pool int, seed uint64) Router {
 	case "least-kv":
 		return &scored{cost: func(_ *workloads.Request, p *fleet, i int) float64 { return p.views[i].KV }}
 	case "prefix-aware":
-		return &scored{cost: eppCost}
+		return &scored{prepare: loadRange, cost: eppCost}
 	case "kv-aware":
 		return &scored{cost: dynamoCost}
 	case "latency-predicted":
@@ -210,11 +210,15 @@ func nextBit(set []uint64, start int) int {
 // scored takes the replica of least cost; ties go round.
 type scored struct {
 	stateless
-	cost func(r *workloads.Request, p *fleet, i int) float64
-	next int
+	prepare func(p *fleet) // before the costs of one pick
+	cost    func(r *workloads.Request, p *fleet, i int) float64
+	next    int
 }
 
 func (s *scored) Pick(_ clock.Time, r *workloads.Request, p *fleet) int {
+	if s.prepare != nil {
+		s.prepare(p)
+	}
 	best, least := -1, math.Inf(1)
 	for k := range p.views {
 		i := (s.next + k) % len(p.views)
@@ -232,18 +236,21 @@ func (s *scored) Pick(_ clock.Time, r *workloads.Request, p *fleet) int {
 // eppCost is llm-d's endpoint picker with its sample weights: prefix 2, queue 1, KV
 // use 1 (ENGINE §9); the highest score is the least cost.
 func eppCost(r *workloads.Request, p *fleet, i int) float64 {
-	lo, hi := int32(math.MaxInt32), int32(0)
-	for k := range p.views {
-		if v := &p.views[k]; v.Up {
-			lo, hi = min(lo, v.Load), max(hi, v.Load)
-		}
-	}
 	queue := 1.0
-	if hi > lo {
-		queue = float64(hi-p.views[i].Load) / float64(hi-lo)
+	if p.most > p.least {
+		queue = float64(p.most-p.views[i].Load) / float64(p.most-p.least)
 	}
 	prefix := float64(p.cached(i, r)) / float64(max(r.Prompt, 1))
 	return -(2*prefix + queue + 1 - p.views[i].KV)
+}
+
+// loadRange notes the least and the most load of the replicas that are up.
+func loadRange(p *fleet) {
+	p.least, p.most = math.MaxInt32, 0
+	for _, i := range p.ups {
+		l := p.views[i].Load
+		p.least, p.most = min(p.least, l), max(p.most, l)
+	}
 }
 
 // dynamoCost is Dynamo's KV router: blocks to prefill, its own and those under way,

@@ -23,6 +23,7 @@ type Rule struct {
 	Class  []string // whom it is about
 	Cap    int32    // "cap": most output tokens
 	To     string   // "route": the pool that takes them
+	Over   int32    // "route": only prompts of at least so many tokens
 }
 
 // ruleInterval is how often the policy is looked at.
@@ -33,6 +34,7 @@ type inForce struct {
 	shed bool
 	cap  int32
 	to   int32 // pool; −1 = as usual
+	over int32 // to: only prompts of at least so many tokens
 }
 
 // degrade is the body of the control process that applies the rules.
@@ -73,7 +75,7 @@ func (c *cluster) apply(on []bool) {
 			case "cap":
 				d.cap = r.Cap
 			case "route":
-				d.to = int32(slices.IndexFunc(c.plan.exp.Pools, func(p Pool) bool { return p.Name == r.To }))
+				d.to, d.over = int32(c.plan.poolNamed(r.To)), r.Over
 			}
 		}
 		c.force[class] = d
@@ -84,7 +86,7 @@ func (c *cluster) apply(on []bool) {
 func (c *cluster) signal(now clock.Time, r *Rule) float64 {
 	switch r.Signal {
 	case "queue", "kv":
-		f := &c.pools[slices.IndexFunc(c.plan.exp.Pools, func(p Pool) bool { return p.Name == r.Pool })]
+		f := &c.pools[c.plan.poolNamed(r.Pool)]
 		sum := 0.0
 		for _, i := range f.ups {
 			l := f.replicas[i].Load(now)
@@ -109,6 +111,24 @@ func (c *cluster) signal(now clock.Time, r *Rule) float64 {
 		return share / (1 - c.plan.exp.SLOs[k].Target)
 	}
 	return share
+}
+
+func (p *plan) poolNamed(name string) int {
+	return slices.IndexFunc(p.exp.Pools, func(o Pool) bool { return o.Name == name })
+}
+
+// watchTTFT lets the recorder keep the newest TTFTs where an autoscaler looks at them.
+func (c *cluster) watchTTFT() {
+	for k := range c.plan.exp.Pools {
+		a := c.plan.exp.Pools[k].Autoscale
+		if a == nil || a.Metric != "ttft" {
+			continue
+		}
+		c.rec.recent = make([]*recentTTFT, len(c.plan.exp.Traffic))
+		for i := range c.rec.recent {
+			c.rec.recent[i] = &recentTTFT{}
+		}
+	}
 }
 
 func (p *plan) sloNamed(name string) int {

@@ -19,9 +19,9 @@ type Autoscale struct {
 	Interval clock.Duration // between looks
 	Up, Down clock.Duration // stabilisation: the least wish of this long counts for growth, the most for shrinking
 	StartUp  clock.Duration // provision, image, weights, compilation
-	Warm     int            // replicas beyond the serving ones that start in WarmUp
+	Warm     int            // replicas kept loaded beside the others, and paid for: they start in WarmUp
 	WarmUp   clock.Duration
-	Lead     clock.Duration // "rate": how far ahead the traffic's curve is read
+	Lead     clock.Duration // "rate": how far ahead the traffic's curve is read, besides now
 	Schedule []ScheduledSize
 }
 
@@ -98,14 +98,9 @@ func (c *cluster) wanted(now clock.Time, f *fleet, have int) int {
 		}
 		return n
 	case "rate":
-		for k := range c.plan.exp.Traffic {
-			if c.plan.serves(k, f.index) {
-				in := workloads.NewIntensity(&c.plan.exp.Traffic[k], c.plan.exp.Changes, c.plan.exp.Start)
-				value += in.Expected(now, now.Add(a.Lead+a.Interval)) / (a.Lead + a.Interval).Seconds()
-			}
-		}
+		value = max(c.curve(f, now, a.Interval), c.curve(f, now.Add(a.Lead), a.Interval)) // not before it falls
 	case "ttft":
-		return int(math.Ceil(float64(have) * c.ttftLevel(f) / a.Target))
+		value = float64(have) * c.ttftLevel(f)
 	case "kv":
 		for _, i := range f.ups {
 			l := f.replicas[i].Load(now)
@@ -129,20 +124,28 @@ func (c *cluster) wanted(now clock.Time, f *fleet, have int) int {
 	return int(math.Ceil(n - 1e-9))
 }
 
-// grow starts replicas, those of the warm pool first.
-func (c *cluster) grow(now clock.Time, f *fleet, n int) {
-	a := f.spec.Autoscale
-	warm := max(0, a.Warm-c.countStage(f, starting))
-	for i := range f.stage {
-		if n == 0 {
-			break
-		}
-		if f.stage[i] == draining { // it is still there
-			c.turn(now, f, i, serving)
-			n--
+// curve returns the expected rate of a pool's classes in the span d from a time on.
+func (c *cluster) curve(f *fleet, from clock.Time, d clock.Duration) float64 {
+	sum := 0.0
+	for k := range c.plan.exp.Traffic {
+		if c.plan.serves(k, f.index) {
+			in := workloads.NewIntensity(&c.plan.exp.Traffic[k], c.plan.exp.Changes, c.plan.exp.Start)
+			sum += in.Expected(from, from.Add(d))
 		}
 	}
-	started := 0
+	return sum / d.Seconds()
+}
+
+// grow starts replicas, those of the warm pool first.
+func (c *cluster) grow(now clock.Time, f *fleet, n int) {
+	started, back := 0, 0
+	for i := range f.stage {
+		if back < n && f.stage[i] == draining && !f.rolling[i] { // it is still there
+			c.turn(now, f, i, serving)
+			back++
+		}
+	}
+	n -= back
 	for i := range f.stage {
 		if started == n {
 			break
@@ -150,16 +153,25 @@ func (c *cluster) grow(now clock.Time, f *fleet, n int) {
 		if f.stage[i] != off {
 			continue
 		}
-		d := a.StartUp
-		if started < warm {
-			d = a.WarmUp
-		}
-		c.start(now, f, i, d)
+		c.start(now, f, i, f.takeWarm(now))
 		started++
 	}
-	if started > 0 {
-		c.note(now, fmt.Sprintf("pool %s: %d more, %d serve", f.spec.Name, started, len(f.ups)))
+	if started+back > 0 {
+		c.note(now, fmt.Sprintf("pool %s: %d more, %d serve", f.spec.Name, started+back, len(f.ups)))
 	}
+}
+
+// takeWarm returns how long the next replica takes to serve: from the warm pool,
+// whose place is then filled anew, or from nothing.
+func (f *fleet) takeWarm(now clock.Time) clock.Duration {
+	a := f.spec.Autoscale
+	for i, ready := range f.warm {
+		if ready <= now {
+			f.warm[i] = now.Add(a.StartUp)
+			return a.WarmUp
+		}
+	}
+	return a.StartUp
 }
 
 // shrink gives replicas back: those still starting first, then the highest numbers

@@ -61,6 +61,8 @@ var poolColumns = []column[sim.PoolSeries]{
 	{"split_small_ops", split(func(x sim.StepSplit) float64 { return x.Small })},
 	{"split_head", split(func(x sim.StepSplit) float64 { return x.Head })},
 	{"split_host", split(func(x sim.StepSplit) float64 { return x.Host })},
+	{"serving", func(p *sim.PoolSeries) []float64 { return p.Serving }},
+	{"paid", func(p *sim.PoolSeries) []float64 { return p.Paid }},
 }
 
 func split(part func(sim.StepSplit) float64) func(*sim.PoolSeries) []float64 {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"slosim/sim"
 	"slosim/sim/clock"
@@ -224,7 +225,7 @@ func (s *story) costFact() (fact, bool) {
 	if n := float64(served) / float64(max(1, len(s.r.Seeds))); n > 0 {
 		f.Extra = usd(usdSpan/n*1000) + " per 1,000 requests of the run"
 	}
-	if s.first != nil {
+	if s.first != nil && !slices.ContainsFunc(s.r.Experiment.Pools, func(p sim.Pool) bool { return p.Autoscale != nil }) {
 		f.Change = "same GPUs before and after"
 	}
 	return f, true

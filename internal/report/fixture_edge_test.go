@@ -30,6 +30,7 @@ func fixtures() map[string]fixture {
 		"gaps":            {gaps(), metaFixture(), 16},
 		"hostile":         {hostile(), hostileMeta(), 16},
 		"many":            {many(), metaFixture(), 50},
+		"cluster":         {clusterRun(), metaFixture(), 17},
 	}
 }
 

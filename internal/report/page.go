@@ -49,6 +49,7 @@ type pageData struct {
 	Load      []*figure
 	Pools     *tableView
 	Engine    []poolView
+	Cluster   clusterView
 	MorePools int // not drawn
 	Source    sourceView
 }
@@ -79,7 +80,7 @@ func page(s *story) ([]byte, error) {
 	d := &pageData{
 		Name: clean(s.r.Experiment.Name), Title: s.title(), Question: clean(s.r.Experiment.Question), Setting: s.setting(),
 		Status: s.r.Verdict.Status, Headline: s.headline(), Reason: clean(s.r.Verdict.Reason), Command: clean(s.m.Command), Facts: s.facts(),
-		Why: s.why(), Phases: s.phaseViews(), Pools: s.poolTable(), Source: s.source(), Zooms: s.zooms(), Compared: s.first != nil,
+		Why: s.why(), Phases: s.phaseViews(), Pools: s.poolTable(), Source: s.source(), Zooms: s.zooms(), Compared: s.first != nil, Cluster: s.cluster(),
 	}
 	d.Warnings = s.notes()
 	if len(d.Warnings) > mostNotes {
@@ -148,6 +149,7 @@ func (s *story) figures(d *pageData) error {
 	}
 	for i := range s.r.Series.Pools[:min(maxPoolCharts, len(s.r.Series.Pools))] {
 		p := &s.r.Series.Pools[i]
+		d.Cluster.Replicas = append(d.Cluster.Replicas, draw.many(s.replicaChart(i, p))...)
 		d.Engine = append(d.Engine, poolView{
 			Name:     clean(p.Name),
 			Engine:   draw.many(s.queueChart(i, p), s.cacheChart(i, p)),
@@ -168,7 +170,7 @@ func (d *pageData) Nav() []pair {
 	}{
 		{"budget", "Budget", len(d.SLOs) > 0}, {"why", "Why", d.Why.any()}, {"phases", "Numbers", len(d.Phases) > 0},
 		{"measured", "Measured", len(d.Measured) > 0},
-		{"load", "Load", len(d.Load) > 0 || d.Pools != nil || len(d.Engine) > 0}, {"hardware", "Hardware", hardware}, {"source", "Provenance", true},
+		{"load", "Load", len(d.Load) > 0 || d.Pools != nil || len(d.Engine) > 0}, {"cluster", "Cluster", d.Cluster.any()}, {"hardware", "Hardware", hardware}, {"source", "Provenance", true},
 	} {
 		if section.shown {
 			out = append(out, pair{section.id, section.name})

@@ -30,6 +30,8 @@ type summary struct {
 	Phases       []summaryPhase    `json:"phases"`
 	SLOs         []summarySLO      `json:"slos"`
 	Pools        []summaryPool     `json:"pools"`
+	Costs        []summaryCost     `json:"costs"`   // by pool and class
+	Actions      []summaryAction   `json:"actions"` // of the control plane, first replication
 	Findings     []summaryFinding  `json:"findings"`
 	Warnings     []string          `json:"warnings"`
 	NotModelled  []string          `json:"not_modelled"`
@@ -134,6 +136,7 @@ func summaryJSON(s *story) ([]byte, error) {
 	for i := range r.Pools {
 		out.Pools = append(out.Pools, toPool(&r.Pools[i]))
 	}
+	out.Actions, out.Costs = s.summaryCluster()
 	for _, f := range r.Findings {
 		out.Findings = append(out.Findings, summaryFinding{f.Title, f.Evidence, amount(f.Share)})
 	}

@@ -52,6 +52,8 @@ type summaryOutcomes struct {
 	Young    int64 `json:"undecided_young"`
 	Retries  int64 `json:"retries"`
 	Lost     int64 `json:"given_up"`
+
+	Refused []summaryRefusal `json:"rejected_by_reason,omitempty"` // of rejected
 }
 
 type summaryDistribution struct {
@@ -187,6 +189,10 @@ type summaryPool struct {
 	USD            amount        `json:"usd"`
 	USDPerMonth    amount        `json:"per_month_usd"`
 	EnergyKWh      amount        `json:"energy_kwh"`
+	IdleGPUHours   amount        `json:"idle_gpu_hours"` // of gpu_hours: no step ran
+	IdleUSD        amount        `json:"idle_usd"`
+	Serving        *estimate     `json:"serving"` // replicas, mean over time
+	Paid           *estimate     `json:"paid"`
 	StepShares     stepShares    `json:"step_shares"`
 }
 
@@ -218,7 +224,7 @@ func (s *story) summaryPhase(p *sim.Phase) summaryPhase {
 			bands = append(bands, summaryBand{amount(b.UpTo), b.N, toEstimate(b.P50, 0), toEstimate(b.P99, 0)})
 		}
 		out.Classes = append(out.Classes, summaryClass{
-			Class: c.Class, Cohort: c.Cohort, N: c.N, Outcomes: summaryOutcomes(c.Outcomes),
+			Class: c.Class, Cohort: c.Cohort, N: c.N, Outcomes: summaryOutcomesOf(c.Outcomes),
 			TTFT: times(&c.TTFT), Answered: times(&c.Answered), TTFTByPrompt: bands, TPOT: times(&c.TPOT), E2E: times(&c.E2E),
 			Stages: summaryStages{toEstimate(c.Stages.Network, 0), toEstimate(c.Stages.Queue, 0), toEstimate(c.Stages.Prefill, 0),
 				toEstimate(c.Stages.Decode, 0), toEstimate(c.Stages.Publish, 0)},
@@ -305,6 +311,7 @@ func toPool(p *sim.PoolResult) summaryPool {
 		ClockMHz: toEstimate(p.ClockMHz, 0), ClockMinMHz: amount(p.ClockMinMHz), PowerW: toEstimate(p.PowerW, 0),
 		TempC: toEstimate(p.TempC, 0), TempMaxC: amount(p.TempMaxC), GPUHours: amount(p.GPUHours),
 		USD: unknownIfZero(p.USD), USDPerMonth: unknownIfZero(p.USDPerMonth), EnergyKWh: amount(p.EnergyKWh),
+		IdleGPUHours: amount(p.IdleGPUHours), IdleUSD: unknownIfZero(p.IdleUSD), Serving: toEstimate(p.Serving, 0), Paid: toEstimate(p.Paid, 0),
 		StepShares: stepShares{amount(p.Split.Gemm), amount(p.Split.Attn), amount(p.Split.Comm), amount(p.Split.Small), amount(p.Split.Head), amount(p.Split.Host)},
 	}
 	for _, l := range p.Load {

@@ -52,6 +52,7 @@ func (t *terminal) print() {
 	t.objectives()
 	t.phases()
 	t.pools()
+	t.cluster()
 	t.why()
 	t.notes()
 }
