@@ -38,6 +38,7 @@ func (p *plan) combine(reps []*rep, seeds []uint64, end clock.Time, partial bool
 			r.SLOs[i].Reason = fmt.Sprintf("the run was stopped before phase %q: %s", p.phases[next].name, r.SLOs[i].Reason)
 		}
 	}
+	r.Stages = p.stageReports(reps, len(r.Phases))
 	r.Series = p.series(reps, end)
 	r.Verdict = verdictOf(r)
 	r.Findings = p.findings(r)

@@ -29,8 +29,9 @@ var StandardPairs = []Pair{
 	{3 * clock.Day, 6 * clock.Hour, 1, "ticket"},
 }
 
-// minEvents is how many events the short window needs before an alert may fire.
-const minEvents = 20
+// MinEvents is how many events the short window needs before an alert may fire,
+// where an objective does not say.
+const MinEvents = 20
 
 // Firing is one time that an alert fired.
 type Firing struct {
@@ -45,13 +46,23 @@ type Burn struct {
 	good, bad []int64
 	target    float64
 	before    func(d clock.Duration) float64 // expected events in [−d, 0)
+	minEvents float64
 }
 
 // NewBurn returns the burn rates of a ledger; before tells the expected number
 // of events in the span d before t = 0 (nil: none).
 func NewBurn(l *Ledger, target float64, before func(d clock.Duration) float64) *Burn {
-	b := &Burn{target: target, before: before}
+	b := &Burn{target: target, before: before, minEvents: MinEvents}
 	b.good, b.bad = l.prefix()
+	return b
+}
+
+// Guard sets how many events the short window needs before an alert may fire; 0
+// leaves it as it is.
+func (b *Burn) Guard(events int64) *Burn {
+	if events > 0 {
+		b.minEvents = float64(events)
+	}
 	return b
 }
 
@@ -88,7 +99,7 @@ func (b *Burn) Alerts(pairs []Pair) []Firing {
 			on := long >= p.Factor
 			if on {
 				short, n := b.Rate(m, p.Short)
-				on = short >= p.Factor && n >= minEvents
+				on = short >= p.Factor && n >= b.minEvents
 			}
 			at := clock.Time(m+1) * clock.Time(clock.Minute)
 			if on && !firing {
@@ -105,10 +116,20 @@ func (b *Burn) Alerts(pairs []Pair) []Firing {
 
 // DetectionTime is the closed form of an alert's delay after a step from a clean
 // history to a constant bad share e under constant traffic: the time until both
-// windows exceed the factor, +Inf if they never do. It ignores minEvents.
+// windows exceed the factor, +Inf if they never do. It ignores the guard of few events.
 func (p Pair) DetectionTime(target, e float64) float64 {
 	if share := p.Factor * (1 - target); share <= e {
 		return share / e * p.Long.Seconds()
+	}
+	return math.Inf(1)
+}
+
+// ResetTime is the closed form of how long an alert goes on firing after a
+// constant bad share e ends: until the share in the short window, which it has
+// filled, falls below the factor. +Inf if the alert cannot fire at all.
+func (p Pair) ResetTime(target, e float64) float64 {
+	if share := p.Factor * (1 - target); share <= e {
+		return (1 - share/e) * p.Short.Seconds()
 	}
 	return math.Inf(1)
 }
