@@ -146,10 +146,18 @@ func (p *plan) idleFloor(o slo.Objective, t clock.Time) (share float64, length i
 		weight := p.shareOf(g, t)
 		pool := int(p.poolOf[p.groups[g].class])
 		length = p.idleLength(pool, o.Threshold)
-		share += weight * prompt.ShareAtLeast(length)
-		if skip { // over-long prompts are no events
-			share -= weight * prompt.ShareAtLeast(p.exp.Pools[pool].Engine.MaxModelLen)
+		over := func(from int32) float64 { // of the prompts that count
+			share := prompt.ShareAtLeast(max(from, o.MinPrompt))
+			if o.MaxPrompt > 0 {
+				share -= prompt.ShareAtLeast(max(from, o.MaxPrompt))
+			}
+			return weight * share
 		}
+		share += over(length)
+		if skip { // over-long prompts are no events
+			share -= over(p.exp.Pools[pool].Engine.MaxModelLen)
+		}
+		weight *= p.bandShare(&o, g)
 		all += weight
 	}
 	if all == 0 {

@@ -39,6 +39,7 @@ func (p *plan) combine(reps []*rep, seeds []uint64, end clock.Time, partial bool
 		}
 	}
 	r.Costs = p.costs(reps, r.Pools)
+	r.Stages = p.stageReports(reps, len(r.Phases))
 	r.Series = p.series(reps, end)
 	r.Actions = reps[0].actions
 	r.Verdict = verdictOf(r)

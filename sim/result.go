@@ -22,9 +22,10 @@ type Result struct {
 	Costs       []ClassCost // by pool and class
 	Findings    []Finding   // ordered by how much of the bad events they explain
 	Warnings    []string
-	NotModelled []string // what the run leaves out, in plain words
-	Requests    int64    // simulated over all replications, pre-roll and cool-down included
-	Steps       int64    // engine steps, all replications
+	Stages      []StageReport // of classes with stage budgets
+	NotModelled []string      // what the run leaves out, in plain words
+	Requests    int64         // simulated over all replications, pre-roll and cool-down included
+	Steps       int64         // engine steps, all replications
 }
 
 // Status of an SLO or of a whole run.
@@ -120,8 +121,10 @@ type SLO struct {
 	Blame      []Blame        // bad events by cohort and stage, largest first
 	BlameText  string         // the same as a sentence
 	Budget     Budget
-	Burn       []BurnPoint // mean over replications, over the span
-	Alerts     []Alert     // of the first replication
+	Burn       []BurnPoint       // mean over replications, over the span
+	Alerts     []Alert           // of the first replication
+	Policy     []slo.PolicyEvent // of the first replication
+	Weeks      []Week            // the weekly review
 }
 
 // SLOPhase is an objective within a phase.

@@ -22,6 +22,7 @@ func summaryMarkdown(s *story) ([]byte, error) {
 	s.markdownPhases(line)
 	s.markdownSLOs(line)
 	s.markdownCluster(line)
+	s.markdownStages(line)
 	if s.focus != nil && s.focus.BlameText != "" {
 		line("")
 		line("%s %s", markdown(s.blame()), markdown(idleFloor(s.focus)))

@@ -99,6 +99,12 @@ type summarySLO struct {
 	Phases           []summarySLOPhase `json:"phases"`
 	Budget           summaryBudget     `json:"budget"`
 	Alerts           []summaryAlert    `json:"alerts"`
+	All              *summaryLimits    `json:"all,omitempty"` // thresholds of goodput
+	MinPrompt        int32             `json:"min_prompt,omitempty"`
+	MaxPrompt        int32             `json:"max_prompt,omitempty"` // exclusive
+	Rolling          bool              `json:"rolling,omitempty"`
+	Policy           []summaryPolicy   `json:"policy,omitempty"` // first replication
+	Weeks            []summaryWeek     `json:"weeks,omitempty"`
 }
 
 type summaryBlame struct {
@@ -249,7 +255,8 @@ func (s *story) summarySLO(o *sim.SLO) summarySLO {
 		Attained: toEstimate(o.Attained, 0), Good: o.Good, Bad: o.Bad,
 		IdleFloor: toEstimate(o.IdleFloor, 0), IdleFloorTokens: o.IdleLength,
 		BadBy: []summaryBlame{}, BadText: o.BlameText, Phases: []summarySLOPhase{}, Alerts: []summaryAlert{},
-		Budget: s.summaryBudget(o),
+		Budget: s.summaryBudget(o), All: toLimits(o.All), MinPrompt: o.MinPrompt, MaxPrompt: o.MaxPrompt, Rolling: o.Rolling,
+		Policy: s.summaryPolicies(o), Weeks: summaryWeeks(o),
 	}
 	for _, b := range o.Blame {
 		out.BadBy = append(out.BadBy, summaryBlame{b.Cohort, b.Stage, amount(b.Share), b.Count})
