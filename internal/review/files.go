@@ -10,6 +10,15 @@ func (r *Review) Write(dir string) error {
 	if err != nil {
 		return err
 	}
-	files := []report.File{{Name: "review.json", Data: text}, {Name: "review.md", Data: r.Markdown()}}
+	page, err := r.Document().HTML()
+	if err != nil {
+		return err
+	}
+	files := []report.File{{Name: "review.html", Data: page}, {Name: "review.json", Data: text}, {Name: "review.md", Data: r.Markdown()}}
+	for _, l := range r.Levers {
+		if l.File != "" {
+			files = append(files, report.File{Name: l.File, Data: []byte(l.text)})
+		}
+	}
 	return report.WriteFiles(dir, files)
 }

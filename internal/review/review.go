@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"slosim/internal/report"
@@ -130,7 +131,7 @@ func compareWorlds(before, after *world, material float64) *Review {
 		}
 	}
 	for _, f := range after.reps[0].Findings {
-		r.Why = append(r.Why, f.Title+" "+f.Evidence)
+		r.Why = append(r.Why, strings.TrimSuffix(f.Title, ".")+". "+sentence(f.Evidence))
 	}
 	r.series = newSeriesPair(before, after)
 	for _, c := range e.Changes {
