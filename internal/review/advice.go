@@ -62,13 +62,13 @@ type Promise struct {
 
 // Exposure is what a canary would have shown.
 type Exposure struct {
-	Share  Number `json:"share"` // of the launch's own share
-	SLO    string `json:"slo"`
-	Bad    Number `json:"bad_share"`
-	P99    Number `json:"ttft_p99_s"`
-	NewP99 Number `json:"new_requests_ttft_p99_s"`
-	Shows  string `json:"shows"` // "holds" or "breaks"
-	Hours  Number `json:"hours_to_tell"`
+	Share   Number `json:"share"` // of the launch's own share
+	SLO     string `json:"slo"`
+	Bad     Number `json:"bad_share"`
+	P99     Number `json:"ttft_p99_s"`
+	NewP99  Number `json:"new_requests_ttft_p99_s"`
+	Shows   string `json:"shows"` // "holds" or "breaks"
+	Minutes Number `json:"minutes_to_tell"`
 }
 
 // advice is the recommendation in a sentence.
@@ -147,19 +147,61 @@ func (r *Review) promiseGrid() report.Grid {
 	for _, p := range r.Promises {
 		g.Rows = append(g.Rows, []string{fmt.Sprintf("+%d", p.Replicas), money(float64(p.USD)), secs(p.All), secs(p.Existing), secs(p.New)})
 	}
+	if text := r.promiseText(); text != "" {
+		g.Notes = []string{text}
+	}
 	return g
 }
 
-func (r *Review) canaryGrid() report.Grid {
-	g := report.Grid{Caption: "What a canary would have shown, " + r.Hours, Left: 2, Head: []string{"exposure", "objective", "bad share", "TTFT P99", "new requests' P99", "shows", "hours to tell"}}
-	for _, c := range r.Canary {
-		hours := "–"
-		if !math.IsNaN(float64(c.Hours)) {
-			hours = short(float64(c.Hours))
-		}
-		g.Rows = append(g.Rows, []string{percent(float64(c.Share)), c.SLO, percent(float64(c.Bad)), secs(c.P99), secs(c.NewP99), c.Shows, hours})
+// promiseText prices whole seconds: what the new requests could be promised for 99 %
+// of them.
+func (r *Review) promiseText() string {
+	if len(r.Promises) == 0 || math.IsNaN(float64(r.Promises[0].New)) || math.IsInf(float64(r.Promises[0].New), 0) {
+		return ""
 	}
-	g.Notes = []string{"Exposure: of the launch's own share. Hours to tell: until a 95 % binomial interval of the bad share, at these hours' rate, excludes what the objective allows; neighbouring requests are not independent, so that is a lower bound."}
+	var said []string
+	top := math.Ceil(float64(r.Promises[0].New))
+	for t := top; t >= 1 && t > top-6; t-- {
+		text := fmt.Sprintf("%g s is out of reach of %d replicas more", t, r.Promises[len(r.Promises)-1].Replicas)
+		for _, p := range r.Promises {
+			if float64(p.New) <= t {
+				text = fmt.Sprintf("%g s costs %s per month (+%d replicas)", t, money(float64(p.USD)), p.Replicas)
+				if p.Replicas == 0 {
+					text = fmt.Sprintf("%g s costs nothing", t)
+				}
+				break
+			}
+		}
+		if said = append(said, text); strings.Contains(text, "out of reach") {
+			break
+		}
+	}
+	return "A P99 promised to the new requests alone: " + strings.Join(said, "; ") + "."
+}
+
+// leverLines list the levers for a terminal, which is too narrow for their table.
+func (r *Review) leverLines() []string {
+	out := []string{"What to do: smallest doses that suffice, " + r.Hours}
+	for i, row := range r.leverGrid().Rows {
+		l := &r.Levers[i]
+		line := fmt.Sprintf("  %-22s %s. Restores %s. %s, %s per month. Bad shares %s.", row[0], row[1], row[2], sentence(l.Asks), row[4], row[5])
+		if row[7] != "" {
+			line += " Rejects " + row[7] + "."
+		}
+		if l.File != "" {
+			line += " " + l.File
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func (r *Review) canaryGrid() report.Grid {
+	g := report.Grid{Caption: "What a canary would have shown, " + r.Hours, Left: 2, Head: []string{"exposure", "objective", "bad share", "TTFT P99", "new requests' P99", "shows", "minutes to tell"}}
+	for _, c := range r.Canary {
+		g.Rows = append(g.Rows, []string{percent(float64(c.Share)), c.SLO, percent(float64(c.Bad)), secs(c.P99), secs(c.NewP99), c.Shows, report.Number(float64(c.Minutes))})
+	}
+	g.Notes = []string{"Exposure: of the launch's own share. Minutes to tell: until a 95 % binomial interval of the bad share, at these hours' rate, excludes what the objective allows; neighbouring requests are not independent, so that is a lower bound."}
 	return g
 }
 

@@ -64,15 +64,16 @@ func (s *search) canary(ctx context.Context) {
 		}
 		last := w.reps[0].SLOs[k].Phases[judged(w.reps[0], k)]
 		hours := w.reps[0].Experiment.Duration.Seconds() / 3600
-		x.Hours = Number(math.Round(100*hoursToTell(float64(x.Bad), allowed, float64(last.Good+last.Bad)/hours)) / 100)
+		x.Minutes = Number(math.Ceil(60 * hoursToTell(float64(x.Bad), allowed, float64(last.Good+last.Bad)/hours)))
 		s.review.Canary = append(s.review.Canary, x)
 	}
 }
 
 // hoursToTell is after how many hours a 95 % binomial interval around a bad share
-// excludes the allowed one.
+// excludes the allowed one; never before three bad requests were to be expected at
+// the allowed share (the rule of three).
 func hoursToTell(bad, allowed, perHour float64) float64 {
 	const z = 1.959963984540054
-	p := max(bad, allowed/10) // a share of zero has a width too
-	return z * z * p * (1 - p) / ((bad - allowed) * (bad - allowed)) / perHour
+	n := z * z * bad * (1 - bad) / ((bad - allowed) * (bad - allowed))
+	return max(n, 3/allowed) / perHour
 }

@@ -11,23 +11,23 @@ import (
 
 // SLO is one objective in both worlds, in the last phase.
 type SLO struct {
-	Name      string     `json:"name"`
-	Class     string     `json:"class"`
-	Metric    slo.Metric `json:"metric"`
-	Threshold Number     `json:"threshold_s"`
-	Allowed   Number     `json:"allowed_bad_share"`
-	New       bool       `json:"new"` // it has no counterpart without the change
-	Before    sim.Status `json:"status_before"`
-	Status    sim.Status `json:"status_after"`
-	Bad       Paired     `json:"bad_share"`
-	Burn      Paired     `json:"burn_rate"` // of the last phase: bad share ÷ allowed share
-	Spent     Paired     `json:"budget_spent"`
-	Quantile  Paired     `json:"quantile_s"` // at the objective's target, of the class
-	GoneBefor *When      `json:"budget_gone_before"`
-	Gone      *When      `json:"budget_gone_after"`
-	IdleFloor Number     `json:"idle_floor"` // after: bad share on an idle replica
-	Worse     bool       `json:"worse"`      // beyond chance at the family-wise level
-	Rule      string     `json:"rule"`
+	Name       string     `json:"name"`
+	Class      string     `json:"class"`
+	Metric     slo.Metric `json:"metric"`
+	Threshold  Number     `json:"threshold_s"`
+	Allowed    Number     `json:"allowed_bad_share"`
+	New        bool       `json:"new"` // it has no counterpart without the change
+	Before     sim.Status `json:"status_before"`
+	Status     sim.Status `json:"status_after"`
+	Bad        Paired     `json:"bad_share"`
+	Burn       Paired     `json:"burn_rate"` // of the last phase: bad share ÷ allowed share
+	Spent      Paired     `json:"budget_spent"`
+	Quantile   Paired     `json:"quantile_s"` // at the objective's target, of the class
+	GoneBefore *When      `json:"budget_gone_before"`
+	Gone       *When      `json:"budget_gone_after"`
+	IdleFloor  Number     `json:"idle_floor"` // after: bad share on an idle replica
+	Worse      bool       `json:"worse"`      // beyond chance at the family-wise level
+	Rule       string     `json:"rule"`
 
 	diffs  []float64 // of the bad share, per replication
 	window clock.Duration
@@ -62,7 +62,7 @@ func compareSLO(before, after *world, k int) SLO {
 		return out
 	}
 	out.Before = before.status(b)
-	out.GoneBefor = gone(before, b)
+	out.GoneBefore = gone(before, b)
 	base := before.badShares(b)
 	for i := range bad {
 		out.diffs = append(out.diffs, bad[i]-base[i])

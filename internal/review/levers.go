@@ -41,7 +41,7 @@ func (s *search) variant(c *candidate, dose int) (*variant, error) {
 	}
 	e, err := s.text.load(t)
 	if err != nil {
-		return nil, errors.New(strings.Join(strings.Fields(err.Error()), " "))
+		return nil, err
 	}
 	return &variant{e, text, label}, nil
 }

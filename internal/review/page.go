@@ -73,7 +73,7 @@ func (r *Review) pageHeadline() string {
 		if !math.IsNaN(float64(s.Quantile.After.V)) {
 			text += fmt.Sprintf(": %s against %s promised", secs(s.Quantile.After.V), secs(s.Threshold))
 		}
-		if s.Gone != nil && s.GoneBefor == nil {
+		if s.Gone != nil && s.GoneBefore == nil {
 			text += "; the budget is gone on " + s.Gone.Text
 		}
 		return text
@@ -107,7 +107,7 @@ func (r *Review) facts() []report.Fact {
 			gone = "gone on " + s.Gone.Text
 		}
 		out = append(out, f, report.Fact{Label: "Error budget, " + report.Span(s.window), Value: gone, Bad: s.Gone != nil,
-			Change: "without the launch: " + strings.Replace("gone on "+when(s.GoneBefor), "gone on not in window", "lasts", 1),
+			Change: "without the launch: " + strings.Replace("gone on "+when(s.GoneBefore), "gone on never", "lasts", 1),
 			Basis:  "burn rate " + arrow(s.Burn, burn) + ", last phase"})
 	}
 	for _, l := range r.Levers {

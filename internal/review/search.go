@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"slosim/sim"
@@ -107,6 +108,11 @@ func (s *search) untried(what string, err error) {
 		why = "the time limit was reached"
 	case errors.Is(err, context.Canceled):
 		why = "interrupted"
+	default: // an error of the loader has its place and what is allowed on further lines
+		why, _, _ = strings.Cut(why, "\n")
+		if _, after, ok := strings.Cut(why, "error: "); ok {
+			why = after
+		}
 	}
 	s.mu.Lock()
 	s.review.NotTried = append(s.review.NotTried, what+" ("+why+")")

@@ -44,14 +44,14 @@ func sentence(s string) string {
 
 // sloGrid compares the objectives.
 func (r *Review) sloGrid() report.Grid {
-	g := report.Grid{Caption: "SLOs, " + r.Phase, Left: 2, Head: []string{"objective", "status", "bad share", "paired difference", "allowed", "burn rate", "at target", "budget gone"}}
+	g := report.Grid{Caption: "SLOs, " + r.Phase, Left: 2, Head: []string{"objective", "status", "bad share", "paired difference", "budget gone", "at target", "burn rate", "allowed"}}
 	for _, s := range r.SLOs {
 		status := fmt.Sprintf("%s → %s", s.Before, s.Status)
 		if s.New {
 			status = "new: " + string(s.Status)
 		}
-		g.Rows = append(g.Rows, []string{s.Name, status, arrow(s.Bad, percent), interval(s.Bad.Diff, points), percent(float64(s.Allowed)),
-			arrow(s.Burn, burn), arrow(s.Quantile, seconds), when(s.GoneBefor) + " → " + when(s.Gone)})
+		g.Rows = append(g.Rows, []string{s.Name, status, arrow(s.Bad, percent), interval(s.Bad.Diff, points),
+			when(s.GoneBefore) + " → " + when(s.Gone), arrow(s.Quantile, seconds), arrow(s.Burn, burn), percent(float64(s.Allowed))})
 	}
 	return g
 }
@@ -68,7 +68,7 @@ func burn(v float64) string {
 
 func when(w *When) string {
 	if w == nil {
-		return "not in window"
+		return "never"
 	}
 	return w.Text
 }
@@ -132,9 +132,6 @@ func (r *Review) grids() []report.Grid {
 	if len(r.Causes) > 0 {
 		out = append(out, r.causeGrid())
 	}
-	if len(r.Levers) > 0 {
-		out = append(out, r.leverGrid())
-	}
 	if len(r.Promises) > 0 {
 		out = append(out, r.promiseGrid())
 	}
@@ -151,6 +148,9 @@ func (r *Review) Terminal(w io.Writer) {
 		fmt.Fprintf(w, "%s\n", a)
 	}
 	fmt.Fprintln(w)
+	if len(r.Levers) > 0 {
+		fmt.Fprintln(w, strings.Join(r.leverLines(), "\n")+"\n")
+	}
 	for _, g := range r.grids() {
 		g.Print(w)
 	}
