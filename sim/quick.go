@@ -43,6 +43,16 @@ func Quick(e Experiment) (Experiment, clock.Time, error) {
 	return e.shifted(clock.Duration(at)), at, nil
 }
 
+// Window returns the two hours of an experiment that begin at a time, as Quick does:
+// for variants of an experiment that are to be compared on the same hours.
+func Window(e Experiment, at clock.Time) Experiment {
+	e.Replications = 1
+	if e.Duration <= quickSpan {
+		return e
+	}
+	return e.shifted(clock.Duration(at))
+}
+
 // tokensIn returns the prompt and output tokens that arrive in [from, to).
 func (p *plan) tokensIn(from, to clock.Time) float64 {
 	sum := 0.0

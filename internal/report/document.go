@@ -9,12 +9,14 @@ import (
 
 	"golang.org/x/term"
 
+	"slosim/sim"
 	"slosim/sim/clock"
 )
 
 // Document is a page of figures and tables in the report's style about something
 // that is no run: a trace, or traffic before it is sent.
 type Document struct {
+	Status                string // of a judgement: PASS, WARN or BLOCK; "" = none
 	Title, Headline, Lead string
 	Setting               string // what it covers, in one line
 	Command               string // that makes the page again
@@ -25,7 +27,11 @@ type Document struct {
 }
 
 // Fact is one of the numbers at the top of a document.
-type Fact struct{ Label, Value, Basis string }
+type Fact struct {
+	Label, Value, Basis string
+	Interval, Change    string // "[4.7, 5.1]"; against what it is compared with
+	Bad                 bool   // it breaks a promise
+}
 
 // Section is a chapter of a document.
 type Section struct {
@@ -103,13 +109,13 @@ func (d *documentData) Licences() []pair { return licences() }
 // HTML renders the document as one file that needs nothing else.
 func (doc *Document) HTML() ([]byte, error) {
 	d := &documentData{pageData: &pageData{
-		Title: clean(doc.Title), Headline: clean(doc.Headline), Reason: clean(doc.Lead), Setting: clean(doc.Setting), Command: clean(doc.Command),
+		Status: sim.Status(doc.Status), Title: clean(doc.Title), Headline: clean(doc.Headline), Reason: clean(doc.Lead), Setting: clean(doc.Setting), Command: clean(doc.Command),
 	}}
 	for _, n := range doc.Notes {
 		d.Warnings = append(d.Warnings, clean(n))
 	}
 	for _, f := range doc.Facts {
-		d.Facts = append(d.Facts, fact{Label: f.Label, Value: f.Value, Basis: f.Basis})
+		d.Facts = append(d.Facts, fact{Label: f.Label, Value: f.Value, Basis: f.Basis, Interval: f.Interval, Change: f.Change, Bad: f.Bad})
 	}
 	draw := &drawer{start: doc.Start}
 	for _, s := range doc.Sections {
