@@ -83,9 +83,10 @@ func (l *loader) wear(t *config.Table, p *sim.Pool) {
 	sub := t.Sub("wear", `wear = { mtbf = "264d", mttr = "2h" }`)
 	// 419 unexpected interruptions of 16,384 H100 in 54 days (ENGINE §9): 4.74e-4 per
 	// GPU and day; one dead GPU takes its whole replica.
-	perDay := 4.74e-4 * float64(max(1, p.Deployment.GPUs()))
+	p.Wear.Together = config.Read(sub, "together", config.Int, config.Default(1, "each breaks for itself"), config.Note[int]("replicas of a node that break together"), config.Example[int]("8"), config.Between(1, maxReplicas))
+	perDay := 4.74e-4 * float64(max(1, p.Deployment.GPUs())*p.Wear.Together)
 	def := clock.FromSeconds(86400 / perDay)
-	p.Wear.MTBF = config.Read(sub, "mtbf", config.Span, config.Default(def/clock.Hour*clock.Hour, "of one replica: 4.74e-4 faults per GPU and day (Llama 3 training on 16,384 H100)"), config.Example[clock.Duration](`"264d"`), config.Between(clock.Second, 100*maxSpan))
+	p.Wear.MTBF = config.Read(sub, "mtbf", config.Span, config.Default(def/clock.Hour*clock.Hour, "of what breaks together: 4.74e-4 faults per GPU and day (Llama 3 training on 16,384 H100)"), config.Example[clock.Duration](`"264d"`), config.Between(clock.Second, 100*maxSpan))
 	p.Wear.MTTR = config.Read(sub, "mttr", config.Span, config.Default(2*clock.Hour, "assumption"), config.Example[clock.Duration](`"2h"`), config.Between(clock.Second, maxSpan))
 	if !sub.Has("mttr") {
 		l.assume.add("Pool %s: a broken replica is back after two hours on average.", p.Name)

@@ -19,7 +19,7 @@ var schema = withTraffic(config.Schema{
 
 	"pool.overflow":           {"to", "at"},
 	"pool.gate":               {"in_flight", "queue", "timeout", "order"},
-	"pool.wear":               {"mtbf", "mttr"},
+	"pool.wear":               {"mtbf", "mttr", "together"},
 	"pool.autoscale":          {"metric", "target", "min", "max", "interval", "stabilise_up", "stabilise_down", "start_up", "provision", "image", "weights_bandwidth", "compile", "warm", "warm_up", "lead", "schedule"},
 	"pool.autoscale.schedule": {"at", "replicas"},
 	"pool.link":               {"bandwidth", "latency", "overlap", "min_tokens"},

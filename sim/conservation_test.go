@@ -31,7 +31,7 @@ func drawTrouble(t *rapid.T, base Experiment) Experiment {
 	pool.Engine.PrefixCache = yes("cache")
 	pool.Thermal.Enabled = yes("thermal")
 	if yes("worn") {
-		pool.Wear = Wear{MTBF: seconds(2, 20, "mtbf"), MTTR: seconds(1, 5, "mttr")}
+		pool.Wear = Wear{MTBF: seconds(2, 20, "mtbf"), MTTR: seconds(1, 5, "mttr"), Together: rapid.IntRange(0, 2).Draw(t, "together")}
 	}
 	if yes("scaled") {
 		pool.Autoscale = &Autoscale{

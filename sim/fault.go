@@ -22,8 +22,9 @@ type Fault struct {
 
 // Wear is how a pool's replicas break and are mended, by chance.
 type Wear struct {
-	MTBF clock.Duration // mean time up between faults, of one replica; exponential
-	MTTR clock.Duration // mean time to repair; exponential
+	MTBF     clock.Duration // mean time up between faults, of one replica or node; exponential
+	MTTR     clock.Duration // mean time to repair; exponential
+	Together int            // consecutive replicas that share a node and its faults; 0 = 1
 }
 
 // Rollout restarts all replicas of a pool, a few at a time: an upgrade.
@@ -43,8 +44,8 @@ func (c *cluster) faults() {
 			c.loop.Go("autoscaler of "+f.spec.Name, c.autoscale(k))
 		}
 		if f.spec.Wear.MTBF > 0 {
-			for i := range f.views {
-				c.loop.Go(fmt.Sprintf("wear of %s %d", f.spec.Name, i), c.wear(k, i))
+			for node := 0; node*f.spec.Wear.perNode() < len(f.views); node++ {
+				c.loop.Go(fmt.Sprintf("wear of %s %d", f.spec.Name, node), c.wear(k, node))
 			}
 		}
 		if Polls(f.spec.Router) && f.spec.Stale > 0 {
@@ -69,29 +70,68 @@ func until(p *kernel.Process, at clock.Duration) {
 	}
 }
 
-// wear breaks one replica again and again.
-func (c *cluster) wear(k, i int) func(p *kernel.Process) {
+// wear breaks the replicas of one node again and again.
+func (c *cluster) wear(k, node int) func(p *kernel.Process) {
 	f := &c.pools[k]
+	w := &f.spec.Wear
 	draws := rng.New(c.seed, rng.Wear, f.spec.Name)
-	n := int64(i) << 32
+	n := int64(node) << 32
 	exponential := func(mean clock.Duration) clock.Duration {
 		n++
 		return clock.Duration(-math.Log1p(-draws.Float64(n)) * float64(mean))
 	}
+	var replicas []int
+	for i := node * w.perNode(); i < min((node+1)*w.perNode(), len(f.views)); i++ {
+		replicas = append(replicas, i)
+	}
 	return func(p *kernel.Process) {
 		for {
-			p.Sleep(exponential(f.spec.Wear.MTBF))
-			if s := f.stage[i]; s == off || s == broken {
+			p.Sleep(exponential(w.MTBF))
+			down := c.takeDown(p.Now(), f, replicas)
+			if len(down) == 0 {
 				continue
 			}
-			c.breakDown(p.Now(), f, i)
-			c.note(p.Now(), fmt.Sprintf("pool %s: replica %d breaks down", f.spec.Name, i+1))
-			serial := f.serial[i]
-			p.Sleep(exponential(f.spec.Wear.MTTR))
-			if f.serial[i] == serial {
-				c.turn(p.Now(), f, i, serving)
-				c.note(p.Now(), fmt.Sprintf("pool %s: replica %d serves again", f.spec.Name, i+1))
-			}
+			c.note(p.Now(), fmt.Sprintf("pool %s: %s", f.spec.Name, named(replicas, "breaks down", "break down")))
+			p.Sleep(exponential(w.MTTR))
+			c.bringBack(p.Now(), f, down)
+			c.note(p.Now(), fmt.Sprintf("pool %s: %s", f.spec.Name, named(replicas, "serves again", "serve again")))
+		}
+	}
+}
+
+// perNode is how many replicas break together.
+func (w *Wear) perNode() int { return max(1, w.Together) }
+
+// named writes "replica 3 breaks down" or "replicas 1 to 8 break down".
+func named(replicas []int, one, many string) string {
+	if len(replicas) == 1 {
+		return fmt.Sprintf("replica %d %s", replicas[0]+1, one)
+	}
+	return fmt.Sprintf("replicas %d to %d %s", replicas[0]+1, replicas[len(replicas)-1]+1, many)
+}
+
+// fallen is a replica that a fault took, in the stage that it left it in.
+type fallen struct {
+	replica int
+	serial  uint32
+}
+
+// takeDown breaks those of the replicas that are not off or broken already.
+func (c *cluster) takeDown(now clock.Time, f *fleet, replicas []int) (down []fallen) {
+	for _, i := range replicas {
+		if f.stage[i] != off && f.stage[i] != broken {
+			c.breakDown(now, f, i)
+			down = append(down, fallen{i, f.serial[i]})
+		}
+	}
+	return down
+}
+
+// bringBack lets those serve again that nothing else has happened to meanwhile.
+func (c *cluster) bringBack(now clock.Time, f *fleet, down []fallen) {
+	for _, x := range down {
+		if f.serial[x.replica] == x.serial {
+			c.turn(now, f, x.replica, serving)
 		}
 	}
 }
@@ -115,31 +155,27 @@ func (c *cluster) fault(n int) func(p *kernel.Process) {
 	hit := x.hit(f.spec)
 	return func(p *kernel.Process) {
 		until(p, x.At)
-		serials := map[int]uint32{}
-		for _, i := range hit {
-			if x.Slow > 0 {
-				c.slow(p.Now(), f, i, slices.Index(c.plan.slowness(k), x.Slow))
-			} else if f.stage[i] != off && f.stage[i] != broken {
-				c.breakDown(p.Now(), f, i)
-				serials[i] = f.serial[i]
-			}
-		}
+		var down []fallen
 		verb := "go down"
 		if x.Slow > 0 {
 			verb = fmt.Sprintf("slow down %g times", x.Slow)
+			for _, i := range hit {
+				c.slow(p.Now(), f, i, slices.Index(c.plan.slowness(k), x.Slow))
+			}
+		} else {
+			down = c.takeDown(p.Now(), f, hit)
 		}
 		c.note(p.Now(), fmt.Sprintf("pool %s: %d of %d replicas %s", f.spec.Name, len(hit), f.spec.Replicas, verb))
 		if x.For == 0 {
 			return
 		}
 		p.Sleep(x.For)
-		for _, i := range hit {
-			if x.Slow > 0 {
+		if x.Slow > 0 {
+			for _, i := range hit {
 				c.slow(p.Now(), f, i, 0)
-			} else if s, ok := serials[i]; ok && f.serial[i] == s {
-				c.turn(p.Now(), f, i, serving)
 			}
 		}
+		c.bringBack(p.Now(), f, down)
 		c.note(p.Now(), fmt.Sprintf("pool %s: they are back", f.spec.Name))
 	}
 }
