@@ -79,7 +79,7 @@ func (r *Review) advice() string {
 			if l.GPUs > 0 {
 				price = fmt.Sprintf("%d GPUs more, %s per month", l.GPUs, money(float64(l.USD)))
 			}
-			return fmt.Sprintf("%s: %s. Asks the %s; %s. Confirmed on %s.", sentence(l.Name), l.Dose, l.Asks, price, l.Basis)
+			return fmt.Sprintf("%s: %s. Asks the %s; %s. Tried on %s.", sentence(l.Name), l.Dose, l.Asks, price, l.Basis)
 		}
 	}
 	if len(r.Levers) == 0 {
