@@ -79,7 +79,7 @@ func (r *Review) advice() string {
 			if l.GPUs > 0 {
 				price = fmt.Sprintf("%d GPUs more, %s per month", l.GPUs, money(float64(l.USD)))
 			}
-			return fmt.Sprintf("%s: %s. Asks the %s; %s. Confirmed on %s.", sentence(l.Name), l.Dose, l.Asks, price, l.Basis)
+			return fmt.Sprintf("%s: %s. Asks the %s; %s. Tried on %s.", sentence(l.Name), l.Dose, l.Asks, price, l.Basis)
 		}
 	}
 	if len(r.Levers) == 0 {
@@ -122,14 +122,14 @@ func (r *Review) leverGrid() report.Grid {
 		}
 		switch {
 		case l.shed && len(l.Restores) > 0:
-			restores += " of those answered; no PASS"
+			restores += ", of the answered requests; no PASS"
 		case len(l.Restores) > 0 && l.Confirmed:
 			restores += ": PASS"
 		case len(l.Restores) > 0:
 			restores += ", not confirmed"
 		}
 		rejected := ""
-		if l.Rejected > 0 {
+		if l.Rejected >= 0.0005 { // not the few over-long prompts
 			rejected = percent(float64(l.Rejected))
 		}
 		g.Rows = append(g.Rows, []string{l.Name, l.Dose, restores, l.Asks, money(float64(l.USD)), strings.Join(bad, ", "), secs(l.NewP99), rejected, l.File})

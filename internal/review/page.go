@@ -116,7 +116,7 @@ func (r *Review) facts() []report.Fact {
 			if l.GPUs > 0 {
 				price = money(float64(l.USD)) + " more per month"
 			}
-			return append(out, report.Fact{Label: "Recommended: " + l.Name, Value: price, Change: l.Dose, Basis: "asks the " + l.Asks + "; confirmed on " + l.Basis})
+			return append(out, report.Fact{Label: "Recommended: " + l.Name, Value: price, Change: l.Dose, Basis: "asks the " + l.Asks + "; tried on " + l.Basis})
 		}
 	}
 	for _, c := range r.Cost {

@@ -130,6 +130,11 @@ func compareWorlds(before, after *world, material float64) *Review {
 			r.Why = append(r.Why, e.SLOs[k].Name+": "+text+".")
 		}
 	}
+	for _, o := range r.SLOs {
+		if o.IdleFloor > o.Allowed {
+			r.Why = append(r.Why, fmt.Sprintf("%s: %s of the requests miss it even on an idle replica, more than the %s allowed: no number of these replicas restores it.", o.Name, percent(float64(o.IdleFloor)), percent(float64(o.Allowed))))
+		}
+	}
 	for _, f := range after.reps[0].Findings {
 		r.Why = append(r.Why, strings.TrimSuffix(f.Title, ".")+". "+sentence(f.Evidence))
 	}
