@@ -220,10 +220,21 @@ func describeChange(c workloads.Change) string {
 func describeObjective(o slo.Objective) string {
 	target := strings.Trim(config.Share.Format(o.Target), `"`)
 	text := fmt.Sprintf("%s: %s of %s ", o.Name, target, o.Class)
-	if o.Metric == slo.Availability {
+	switch o.Metric {
+	case slo.Availability:
 		text += "answered"
-	} else {
+	case slo.Goodput:
+		text += "within " + o.All.Text(config.SpanText)
+	default:
 		text += fmt.Sprintf("with %s <= %s", o.Metric, config.SpanText(o.Threshold))
+	}
+	switch {
+	case o.MinPrompt > 0 && o.MaxPrompt > 0:
+		text += fmt.Sprintf(", prompts of %d to %d tokens", o.MinPrompt, o.MaxPrompt-1)
+	case o.MinPrompt > 0:
+		text += fmt.Sprintf(", prompts from %d tokens on", o.MinPrompt)
+	case o.MaxPrompt > 0:
+		text += fmt.Sprintf(", prompts below %d tokens", o.MaxPrompt)
 	}
 	if len(o.Only) > 0 {
 		text += ", only " + strings.Join(o.Only, ", ")

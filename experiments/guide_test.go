@@ -52,6 +52,10 @@ var chapters = map[string]struct{ heading, path string }{
 	"traffic.prompt.tail":        {"### `tail`", "traffic.chat.prompt.tail."},
 	"change":                     {"## `[[change]]`", "change.feature."},
 	"slo":                        {"## `[[slo]]`", `slo."chat TTFT".`},
+	"slo.all":                    {"### `all`", `slo."chat TTFT".all.`},
+	"slo.policy":                 {"### `policy`", `slo."chat TTFT".policy.`},
+	"slo.alerts":                 {"### `alerts`", `slo."chat TTFT".alerts.0.`},
+	"traffic.stage_budget":       {"### `stage_budget`", "traffic.chat.stage_budget."},
 	"slo.count":                  {"### `count`", `slo."chat TTFT".count.`},
 }
 
@@ -221,6 +225,8 @@ func guideBases(t *testing.T) []string {
 		replace(rate+"\n"+lengths, `trace = { file = "requests.jsonl", block = 50 }`),
 		replace(rate, rate+"\nsystem_prompt = { tokens = 50 }"), replace(rate, rate+"\nprefix_hit = { ratio = 0.5, tokens = 100 }"),
 		replace(`metric = "ttft"`, `metric = "tpot"`),
+		replace("metric = \"ttft\"\nthreshold = \"2s\"", "metric = \"goodput\"\nall = { ttft = \"2s\" }"), replace("objective = \"99%\"", "percentile = \"P99\""),
+		replace("objective = \"99%\"", "objective = \"99%\"\nalerts = [{ long = \"1h\", short = \"5m\", factor = 10 }]"),
 		prompt(`dist = "lognormal", mean = 4000, p99 = 10000`), prompt(`dist = "exponential", mean = 300`), prompt(`mean = 300`), prompt(`dist = "empirical", points = [[1, 1]]`),
 		prompt(`dist = "normal", mean = 300, sd = 30, tail = { from = "90%", alpha = 2 }`), prompt(`dist = "pareto", min = 300, alpha = 3`), prompt(`dist = "lognormal", mean = 4000`), prompt(`dist = "histogram"`),
 		prompt(`dist = "mixture"`), prompt(`dist = "mixture", parts = [{ share = "70%", dist = "fixed", mean = 5 }, { share = "30%", dist = "fixed", mean = 9 }]`),

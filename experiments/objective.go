@@ -20,22 +20,14 @@ func (l *loader) objective(t *config.Table) slo.Objective {
 	} else {
 		t.Know("only", "exclude")
 	}
-	o.Metric = slo.Metric(config.Read(t, "metric",
-		config.OneOf(string(slo.TTFT), string(slo.TPOT), string(slo.E2E), string(slo.Availability)), config.Required))
-	switch o.Metric {
-	case slo.Availability:
-		forbid(t, "", "availability has no threshold: an answered request is good", "threshold")
-	case "":
-		t.Know("threshold")
-	default:
-		o.Threshold = config.Read(t, "threshold", config.Span, config.Required, config.Above(0, clock.Day))
-	}
-	o.Target = config.Read(t, "objective", config.Share, config.Required, config.Example[float64](`"99%"`),
-		config.Where(func(v float64) bool { return v > 0 && v < 1 }, "cannot be the share of good requests",
-			`more than 0% and less than 100%`, `for example: objective = "99.9%"; at 100 % there would be no error budget`))
+	o.Metric = slo.Metric(config.Read(t, "metric", config.OneOf(metricNames()...), config.Required))
+	thresholds(t, &o)
+	promptBand(t, &o)
+	o.Target = target(t)
 	o.Window = config.Read(t, "window", config.Span, config.Default(30*clock.Day, "of the error budget, from t = 0 on"),
 		config.Example[clock.Duration](`"30d"`), config.Between(clock.Hour, maxSpan))
 	o.Spent = config.Read(t, "spent", config.Share, config.Default(0.0, "of the budget at t = 0"), config.Example[float64](`"20%"`), config.Between(0.0, 1))
+	budgetRules(t, &o)
 	count := t.Sub("count", `count = { rejected = "skip" }`)
 	for _, outcome := range outcomes {
 		if config.Read(count, outcome, config.OneOf("bad", "skip"), config.Default("bad", "")) == "skip" {

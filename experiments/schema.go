@@ -11,7 +11,7 @@ import (
 var schema = withTraffic(config.Schema{
 	"":     {"title", "question", "start", "duration", "warmup", "seed", "replications", "network", "pool", "traffic", "change", "slo", "fault", "rollout", "rule"},
 	"pool": {"name", "classes", "role", "link", "model", "gpu", "tensor_parallel", "pipeline_parallel", "expert_parallel", "expert_imbalance", "replicas", "router", "stale", "min_prompt", "max_prompt", "uncached", "standby", "overflow", "gate", "autoscale", "wear", "zones", "gpu_hour_usd", "weight_dtype", "static_scales", "kv_dtype", "overhead", "calibration", "engine", "host", "thermal"},
-	"slo":  {"name", "class", "only", "exclude", "metric", "threshold", "objective", "window", "spent", "count"},
+	"slo":  {"name", "class", "only", "exclude", "metric", "threshold", "all", "objective", "percentile", "min_prompt", "max_prompt", "window", "window_kind", "spent", "policy", "alerts", "min_events", "count"},
 
 	"fault":   {"name", "pool", "at", "for", "replicas", "zone", "slow"},
 	"rollout": {"name", "pool", "at", "batch", "drain", "down"},
@@ -32,7 +32,10 @@ var schema = withTraffic(config.Schema{
 	"pool.engine.offload":     {"memory", "bandwidth"},
 	"pool.engine.speculative": {"drafts", "acceptance", "draft_time"},
 
-	"slo.count": outcomes,
+	"slo.count":  outcomes,
+	"slo.all":    {"ttft", "tpot", "e2e"},
+	"slo.policy": {"warn", "freeze", "stop"},
+	"slo.alerts": {"long", "short", "factor", "severity"},
 })
 
 // synonyms are names that engines and benchmarks have for keys of ours.
@@ -46,7 +49,7 @@ var synonyms = map[string]string{
 	"pool.kv_role": "role", "pool.engine.speculative_config": "speculative",
 	"pool.engine.speculative.num_speculative_tokens": "drafts", "pool.engine.speculative.acceptance_rate": "acceptance",
 	"traffic.name": "class", "traffic.rps": "rate", "traffic.qps": "rate", "traffic.request_rate": "rate", "traffic.concurrency": "users", "traffic.max_concurrency": "max_in_flight",
-	"slo.target": "objective", "slo.percentile": "objective", "slo.max": "threshold",
+	"slo.target": "objective", "slo.max": "threshold",
 }
 
 // Engine kinds.

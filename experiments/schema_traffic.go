@@ -22,18 +22,19 @@ var (
 // withTraffic adds the keys of [[traffic]] and [[change]].
 func withTraffic(s config.Schema) config.Schema {
 	maps.Copy(s, config.Schema{
-		"traffic": {"class", "stream", "rate", "users", "think", "trace", "max_in_flight", "session", "timeout", "patience", "retry", "limit", "prompt", "output", "correlation", "priority", "system_prompt", "prefix_hit"},
+		"traffic": {"class", "stream", "rate", "users", "think", "trace", "max_in_flight", "session", "timeout", "patience", "retry", "limit", "prompt", "output", "correlation", "priority", "slo_template", "stage_budget", "system_prompt", "prefix_hit"},
 		"change":  {"name", "class", "at", "ramp", "canary", "every", "rollback", "share", "rate", "prompt", "output", "output_cap", "system_prompt", "prefix_hit"},
 
 		"traffic.rate":        rateKeys,
 		"traffic.rate.add":    shapeKeys,
 		"traffic.rate.hawkes": {"branching", "decay"},
 
-		"traffic.session":     {"turns", "think", "max_context"},
-		"traffic.limit":       {"requests", "tokens", "burst", "in_flight", "max_prompt", "weight"},
-		"traffic.retry":       {"times", "backoff", "factor", "limit", "jitter"},
-		"traffic.trace":       {"file", "format", "arrival", "prompt", "output", "unit", "block", "skip_bad", "where", "speed", "rate", "loop"},
-		"traffic.trace.where": {"column", "is"},
+		"traffic.stage_budget": stageKeys[:],
+		"traffic.session":      {"turns", "think", "max_context"},
+		"traffic.limit":        {"requests", "tokens", "burst", "in_flight", "max_prompt", "weight"},
+		"traffic.retry":        {"times", "backoff", "factor", "limit", "jitter"},
+		"traffic.trace":        {"file", "format", "arrival", "prompt", "output", "unit", "block", "skip_bad", "where", "speed", "rate", "loop"},
+		"traffic.trace.where":  {"column", "is"},
 	})
 	for _, rate := range []string{"traffic.rate", "traffic.rate.add"} {
 		s[rate+".ramps"] = []string{"at", "length", "factor"}

@@ -39,6 +39,7 @@ func (p *plan) combine(reps []*rep, seeds []uint64, end clock.Time, partial bool
 		}
 	}
 	r.Costs = p.costs(reps, r.Pools)
+	r.Stages = p.stageReports(reps, len(r.Phases))
 	r.Series = p.series(reps, end)
 	r.Actions = reps[0].actions
 	r.Verdict = verdictOf(r)
@@ -190,7 +191,6 @@ func (p *plan) pool(reps []*rep, k, phases int, end clock.Time) PoolResult {
 		out.SaturationRate = out.Load[last].Saturation
 		out.PeakLoad = out.Load[last].PeakRate / out.SaturationRate
 	}
-	out.Unused = p.unused(k, &out)
 	var work poolWindow
 	for i := range list {
 		work.merge(&list[i].total)

@@ -27,7 +27,10 @@ type Experiment struct {
 	Traffic []workloads.Class
 	Changes []workloads.Change // in order of At
 	SLOs    []slo.Objective
-	Limits  []Limit // per class; nil = none
+
+	StageBudgets []StageBudget `json:",omitempty"`
+
+	Limits []Limit // per class; nil = none
 
 	Faults   []Fault
 	Rollouts []Rollout

@@ -53,8 +53,9 @@ func (g *gaps) quantile(q float64) float64 {
 
 // gapMeter takes the gaps of all replicas of a pool.
 type gapMeter struct {
-	plan   *plan
-	phases []gaps
+	plan    *plan
+	phases  []gaps
+	ledgers []*ledger // per objective, of those on ITL; nil until the first token
 }
 
 // Gap implements engine.Gaps.
@@ -67,6 +68,9 @@ func (m *gapMeter) Gap(end clock.Time, length clock.Duration, tokens int64) {
 		k++
 	}
 	m.phases[k].add(length, uint64(tokens))
+	if m.plan.judgesGaps {
+		m.judge(end, k, length, tokens)
+	}
 }
 
 // gapRep is a pool's inter-token latency in a phase of one replication, seconds.

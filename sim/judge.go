@@ -51,6 +51,8 @@ func (p *plan) slo(reps []*rep, k, phases int, cut bool) SLO {
 	for _, f := range list[0].alerts {
 		s.Alerts = append(s.Alerts, Alert{Name: f.Pair.Name(), Severity: f.Pair.Severity, Fired: f.Fired, Resolved: f.Resolved})
 	}
+	s.Policy = list[0].events
+	s.Weeks = weeksOf(list)
 	return s
 }
 
@@ -73,13 +75,13 @@ func (s *SLO) judge(p *plan, o slo.Objective, phases int) {
 		s.Reason = "no event was counted: the class sent nothing that this objective judges"
 	case bad.Hi <= allowed:
 		s.Status = Met
-		s.Reason = fmt.Sprintf("%s of the requests miss %s, %s may", percent(bad.V), goalText(o), percent(allowed))
+		s.Reason = fmt.Sprintf("%s of the %s miss %s, %s may", percent(bad.V), eventNoun(o), goalText(o), percent(allowed))
 	case bad.Lo > allowed:
 		s.Status = Missed
-		s.Reason = fmt.Sprintf("%s of the requests miss %s, only %s may", percent(bad.V), goalText(o), percent(allowed))
+		s.Reason = fmt.Sprintf("%s of the %s miss %s, only %s may", percent(bad.V), eventNoun(o), goalText(o), percent(allowed))
 	default:
 		s.Status = Undecided
-		s.Reason = fmt.Sprintf("%s [%s, %s] of the requests miss %s, %s may: the interval holds both answers", percent(bad.V), percent(bad.Lo), percent(bad.Hi), goalText(o), percent(allowed))
+		s.Reason = fmt.Sprintf("%s [%s, %s] of the %s miss %s, %s may: the interval holds both answers", percent(bad.V), percent(bad.Lo), percent(bad.Hi), eventNoun(o), goalText(o), percent(allowed))
 		if s.MoreReps = repsToDecide(bad, allowed); s.MoreReps > 0 {
 			s.Reason += fmt.Sprintf("; about %d replications would decide", s.MoreReps)
 		}
@@ -105,10 +107,21 @@ func repsToDecide(e stats.Estimate, limit float64) int {
 }
 
 func goalText(o slo.Objective) string {
-	if o.Metric == slo.Availability {
+	switch o.Metric {
+	case slo.Availability:
 		return "an answer"
+	case slo.Goodput:
+		return "one of " + o.All.Text(func(d clock.Duration) string { return seconds(d.Seconds()) })
 	}
 	return "the " + metricName(o.Metric) + " of " + seconds(o.Threshold.Seconds())
+}
+
+// eventNoun says what an objective counts.
+func eventNoun(o slo.Objective) string {
+	if o.Metric == slo.ITL {
+		return "tokens"
+	}
+	return "requests"
 }
 
 func metricName(m slo.Metric) string {
@@ -119,6 +132,10 @@ func metricName(m slo.Metric) string {
 		return "TPOT"
 	case slo.E2E:
 		return "E2E"
+	case slo.ITL:
+		return "ITL"
+	case slo.Queue:
+		return "time in the queue"
 	}
 	return string(m)
 }
@@ -372,7 +389,7 @@ func windowText(d clock.Duration) string {
 // quantileText states the quantile that an objective is about, when it judges a
 // whole class: "P99 is 4.43 s [4.39, 4.47]; ".
 func quantileText(r *Result, s *SLO) string {
-	if len(s.Only)+len(s.Exclude) > 0 {
+	if len(s.Only)+len(s.Exclude) > 0 || s.Banded() {
 		return ""
 	}
 	for _, ph := range r.Phases {

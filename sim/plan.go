@@ -33,26 +33,27 @@ var windowWidths = []clock.Duration{
 // plan is an experiment made ready to run: everything that replications share.
 // It is immutable.
 type plan struct {
-	exp       Experiment
-	phases    []phaseSpan
-	groups    []group   // class by class: the class's own requests, then its cohorts
-	groupOf   [][]int32 // [class][cohort id] → group
-	width     clock.Duration
-	windows   int
-	coolDown  clock.Duration
-	poolOf    []int32   // class → its first pool
-	poolsOf   [][]int32 // class → the pools that serve it, by prompt range
-	overflow  []int32   // pool → where it overflows to, or −1
-	prefillOf []int32   // class → pool that computes its prompts, or −1
-	models    []models.StepModel
-	replica   func(pool int, seed uint64, g engine.Gaps) engine.Replica // makes an idle replica
-	lengths   []groupLengths                                            // per group, compiled once: objectives ask thousands of times
-	goals     []goals                                                   // per group
-	served    func(Served)                                              // told of every request that ends; nil = nobody listens
-	onStep    func(pool int, b models.Batch, c models.Cost)             // the same of every step
-	skips     []map[string]bool                                         // per objective
-	windowN   []float64                                                 // per objective: events its window holds; NaN without a closed form
-	history   [][]float64                                               // per objective: events in the m minutes before t = 0
+	exp        Experiment
+	phases     []phaseSpan
+	groups     []group   // class by class: the class's own requests, then its cohorts
+	groupOf    [][]int32 // [class][cohort id] → group
+	width      clock.Duration
+	windows    int
+	coolDown   clock.Duration
+	poolOf     []int32   // class → its first pool
+	poolsOf    [][]int32 // class → the pools that serve it, by prompt range
+	overflow   []int32   // pool → where it overflows to, or −1
+	prefillOf  []int32   // class → pool that computes its prompts, or −1
+	models     []models.StepModel
+	replica    func(pool int, seed uint64, g engine.Gaps) engine.Replica // makes an idle replica
+	lengths    []groupLengths                                            // per group, compiled once: objectives ask thousands of times
+	judgesGaps bool                                                      // some objective is on ITL
+	goals      []goals                                                   // per group
+	served     func(Served)                                              // told of every request that ends; nil = nobody listens
+	onStep     func(pool int, b models.Batch, c models.Cost)             // the same of every step
+	skips      []map[string]bool                                         // per objective
+	windowN    []float64                                                 // per objective: events its window holds; NaN without a closed form
+	history    [][]float64                                               // per objective: events in the m minutes before t = 0
 }
 
 // phaseSpan is one phase: sends in [from, to).
@@ -68,9 +69,6 @@ type group struct {
 	name   string
 }
 
-// goals lists, per metric, the objectives that count a group's requests.
-type goals struct{ ttft, tpot, e2e, availability []int32 }
-
 func newPlan(e Experiment) (*plan, error) {
 	p := &plan{exp: e, phases: phasesOf(e)}
 	p.replica = p.newReplica
@@ -83,7 +81,7 @@ func newPlan(e Experiment) (*plan, error) {
 	p.windows = int((e.Duration + p.width - 1) / p.width)
 	p.coolDown = minCoolDown
 	for _, o := range e.SLOs {
-		p.coolDown = max(p.coolDown, 2*o.Threshold)
+		p.coolDown = max(p.coolDown, 2*o.Longest())
 	}
 	return p, nil
 }
@@ -238,16 +236,14 @@ func (p *plan) addGoals() {
 			skip[s] = true
 		}
 		p.skips = append(p.skips, skip)
+		p.judgesGaps = p.judgesGaps || o.Metric == slo.ITL
 		p.windowN = append(p.windowN, p.expected(o, 0, clock.Time(o.Window)))
 		p.history = append(p.history, p.pastEvents(o))
 		for g := range p.groups {
 			if !p.counts(o, g) {
 				continue
 			}
-			list := map[slo.Metric]*[]int32{
-				slo.TTFT: &p.goals[g].ttft, slo.TPOT: &p.goals[g].tpot,
-				slo.E2E: &p.goals[g].e2e, slo.Availability: &p.goals[g].availability,
-			}[o.Metric]
+			list := p.goals[g].list(o.Metric)
 			*list = append(*list, int32(k))
 		}
 	}
@@ -256,7 +252,10 @@ func (p *plan) addGoals() {
 // pastEvents returns the expected events of an objective in the m minutes before
 // t = 0, for m up to the longest alert window.
 func (p *plan) pastEvents(o slo.Objective) []float64 {
-	longest := slo.StandardPairs[len(slo.StandardPairs)-1].Long / clock.Minute
+	longest := clock.Duration(0)
+	for _, pair := range o.Pairs() {
+		longest = max(longest, pair.Long/clock.Minute, clock.Hour/clock.Minute)
+	}
 	past := make([]float64, longest+1)
 	for m := clock.Duration(1); m <= longest; m++ {
 		past[m] = past[m-1] + p.expected(o, clock.Time(-m*clock.Minute), clock.Time(-(m-1)*clock.Minute))
@@ -305,12 +304,18 @@ func (p *plan) shareOf(g int, t clock.Time) float64 {
 // expected returns how many events of an objective arrive in [from, to), in
 // closed form; NaN when a class's traffic has none (traces, closed loops).
 func (p *plan) expected(o slo.Objective, from, to clock.Time) float64 {
+	if o.Metric == slo.ITL { // tokens
+		return math.NaN()
+	}
 	sum := 0.0
 	events := make([]float64, len(p.groups)) // per request: a TPOT needs two tokens
 	for g := range events {
 		events[g] = 1
 		if _, output, ok := p.lengthsOf(g); ok && o.Metric == slo.TPOT {
 			events[g] = output.ShareAtLeast(2)
+		}
+		if p.counts(o, g) {
+			events[g] *= p.bandShare(&o, g)
 		}
 	}
 	for c := range p.exp.Traffic {

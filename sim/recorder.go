@@ -29,10 +29,11 @@ const windowPrecision = 6
 // window, and by objective. It sees events, never engines.
 type recorder struct {
 	plan    *plan
-	cells   [][]cell      // [group][phase]
-	windows [][]window    // [group][window]
-	ledgers []ledger      // per objective
-	recent  []*recentTTFT // per class: kept for autoscalers that look at it; nil otherwise
+	cells   [][]cell       // [group][phase]
+	windows [][]window     // [group][window]
+	ledgers []ledger       // per objective
+	stages  [][]*stageCell // [class][phase], of classes with stage budgets
+	recent  []*recentTTFT  // per class: kept for autoscalers that look at it; nil otherwise
 }
 
 // cell is a group within a phase.
@@ -101,6 +102,7 @@ func newRecorder(p *plan) *recorder {
 			blame:   make([][blameStages]int64, len(p.groups)),
 		})
 	}
+	r.addStages()
 	return r
 }
 
@@ -169,12 +171,13 @@ func (r *recorder) firstToken(f *flight, e *engine.Event) {
 	bad := false
 	for _, k := range r.plan.goals[f.group].ttft {
 		good := ttft <= r.plan.exp.SLOs[k].Threshold
-		bad = bad || !good
+		bad = bad || !good && r.plan.exp.SLOs[k].InBand(f.req.Prompt)
 		r.decide(k, f, e.At, good, longest(&parts))
 	}
 	if bad {
 		w.bad++
 	}
+	r.queued(f, e, &parts)
 }
 
 func (r *recorder) finished(f *flight, e *engine.Event) {
@@ -211,6 +214,8 @@ func (r *recorder) finished(f *flight, e *engine.Event) {
 	for _, k := range goals.availability {
 		r.decide(k, f, e.At, true, stageDecode)
 	}
+	r.complete(f, e)
+	r.judgeStages(f, e)
 }
 
 // completed counts a last token in the window it falls into, whenever its request
@@ -230,13 +235,10 @@ func (r *recorder) rejected(f *flight, now clock.Time, why Refusal) {
 	w.bad++
 	w.lost++
 	goals := &r.plan.goals[f.group]
-	for _, list := range [][]int32{goals.ttft, goals.e2e, goals.availability} {
-		for _, k := range list {
-			if !r.plan.skips[k]["rejected"] {
-				r.decide(k, f, now, false, rejectedStage)
-			}
-		}
+	for _, list := range [][]int32{goals.ttft, goals.e2e, goals.queue, goals.goodput, goals.availability} {
+		r.lost(list, f, now, OutcomeRejected, rejectedStage)
 	}
+	r.unanswered(f)
 }
 
 // failed closes a request whose replica broke down.
@@ -244,21 +246,18 @@ func (r *recorder) failed(f *flight, now clock.Time) {
 	c, w := &r.cells[f.group][f.phase], &r.windows[f.group][f.window]
 	c.failed++
 	goals := &r.plan.goals[f.group]
-	bad := func(list []int32) {
-		for _, k := range list {
-			if !r.plan.skips[k]["failed"] {
-				r.decide(k, f, now, false, failedStage)
-			}
-		}
-	}
+	bad := func(list []int32) { r.lost(list, f, now, OutcomeFailed, failedStage) }
 	if f.first == clock.Never {
 		c.ttft.AddInf()
 		w.bad++
 		w.lost++
 		bad(goals.ttft)
+		bad(goals.queue)
 	}
 	bad(goals.e2e)
+	bad(goals.goodput)
 	bad(goals.availability)
+	r.unanswered(f)
 }
 
 // timedOut closes a request whose client has gone at now, with so many tokens.
@@ -266,18 +265,13 @@ func (r *recorder) timedOut(f *flight, now clock.Time, sent int32) {
 	c, w := &r.cells[f.group][f.phase], &r.windows[f.group][f.window]
 	c.timeouts++
 	goals := &r.plan.goals[f.group]
-	bad := func(list []int32) {
-		for _, k := range list {
-			if !r.plan.skips[k]["timeout"] {
-				r.decide(k, f, now, false, timedOutStage)
-			}
-		}
-	}
+	bad := func(list []int32) { r.lost(list, f, now, "timeout", timedOutStage) }
 	if f.first == clock.Never {
 		c.ttft.AddInf()
 		w.bad++
 		w.lost++
 		bad(goals.ttft)
+		bad(goals.queue)
 	} else if sent >= 2 {
 		tpot := max(0, now.Sub(f.first)) / clock.Duration(sent-1)
 		c.tpot.Add(int64(tpot))
@@ -286,7 +280,9 @@ func (r *recorder) timedOut(f *flight, now clock.Time, sent int32) {
 		}
 	}
 	bad(goals.e2e)
+	bad(goals.goodput)
 	bad(goals.availability)
+	r.unanswered(f)
 }
 
 // undecided closes a request that is still open at the end of the run.
@@ -297,7 +293,7 @@ func (r *recorder) undecided(f *flight, end clock.Time) {
 	late := false
 	miss := func(list []int32, first bool) {
 		for _, k := range list {
-			if o := &r.plan.exp.SLOs[k]; age > max(o.Threshold, 1) && first {
+			if o := &r.plan.exp.SLOs[k]; age > max(o.Threshold, 1) && first && o.InBand(f.req.Prompt) {
 				late = true
 				if !r.plan.skips[k]["undecided"] {
 					r.decide(k, f, end, false, unansweredStage)
@@ -307,9 +303,11 @@ func (r *recorder) undecided(f *flight, end clock.Time) {
 	}
 	waiting := f.first == clock.Never
 	miss(goals.ttft, waiting)
+	miss(goals.queue, waiting)
 	miss(goals.e2e, true)
 	// A stream that has begun may still end well: no availability event.
 	miss(goals.availability, waiting && age >= minCoolDown)
+	late = r.openGoodput(f, end) || late
 	if waiting {
 		if late || age >= minCoolDown {
 			c.ttft.AddInf()
@@ -319,6 +317,7 @@ func (r *recorder) undecided(f *flight, end clock.Time) {
 		}
 	}
 	if late {
+		r.unanswered(f)
 		c.late++
 	} else {
 		c.young++
@@ -328,11 +327,12 @@ func (r *recorder) undecided(f *flight, end clock.Time) {
 // decide counts one event of an objective, known at a time. A late TTFT or E2E is
 // known to be bad as soon as its threshold has passed.
 func (r *recorder) decide(k int32, f *flight, at clock.Time, good bool, stage int) {
-	l := &r.ledgers[k]
-	if o := &r.plan.exp.SLOs[k]; !good && (o.Metric == slo.TTFT || o.Metric == slo.E2E) {
-		at = min(at, f.req.Send.Add(o.Threshold))
-	} else if !good && stage == unansweredStage {
-		at = min(at, f.req.Send.Add(minCoolDown))
+	l, o := &r.ledgers[k], &r.plan.exp.SLOs[k]
+	if !o.InBand(f.req.Prompt) {
+		return
+	}
+	if !good {
+		at = knownBad(o, f, at, stage)
 	}
 	l.minutes.Add(at, good)
 	if good {

@@ -14,6 +14,7 @@ type rep struct {
 	series  [][]seriesRep // [class][view]
 	slos    []sloRep
 	pools   []poolRep
+	stages  [][]stageRep // [budget][phase]
 	sent    int64
 	steps   int64
 	actions []Action
@@ -89,6 +90,7 @@ func (c *cluster) reduce() *rep {
 		}
 		r.series = append(r.series, list)
 	}
+	c.takeGaps()
 	for k := range p.exp.SLOs {
 		r.slos = append(r.slos, c.rec.sloRep(k, cut))
 	}
@@ -104,6 +106,7 @@ func (c *cluster) reduce() *rep {
 		r.steps += replica.Spent(end).Steps
 	}
 	r.grew = c.grew()
+	r.stages = c.rec.stageReps()
 	for _, s := range c.sources {
 		r.offered = append(r.offered, s.offered)
 		held := int64(0)
@@ -139,7 +142,9 @@ func (r *recorder) measuredFloor(k int) float64 {
 		h := r.cells[g][len(r.plan.phases)-1].prompts
 		all += h.N()
 		h.Each(func(low, width float64, count int64) {
-			if low+width/2 >= length {
+			if mid := low + width/2; !o.InBand(int32(mid)) {
+				all -= count
+			} else if mid >= length {
 				over += count
 			}
 		})
@@ -365,6 +370,8 @@ type sloRep struct {
 	badMinutes int
 	burn       []float64 // burn rate over the last hour, every budgetStep minutes
 	alerts     []slo.Firing
+	events     []slo.PolicyEvent
+	weeks      []slo.Week
 	good, bad  int64
 }
 
@@ -381,7 +388,9 @@ func (r *recorder) sloRep(k int, cut bool) sloRep {
 		}
 		return float64(s.good+s.bad) / r.plan.exp.Duration.Seconds() * d.Seconds()
 	})
-	s.alerts = burn.Alerts(slo.StandardPairs)
+	s.alerts = burn.Guard(o.MinEvents).Alerts(o.Pairs())
+	s.events = slo.Events(l.minutes, &o, r.plan.budget(k, s.good+s.bad), r.plan.needs() == "" && !cut, o.Window)
+	s.weeks = slo.Weeks(l.minutes, &o, r.plan.budget(k, s.good+s.bad))
 	step := r.plan.budgetStep()
 	for m := step - 1; m < burn.Minutes(); m += step {
 		rate, _ := burn.Rate(m, clock.Hour)

@@ -22,9 +22,10 @@ type Result struct {
 	Costs       []ClassCost // by pool and class
 	Findings    []Finding   // ordered by how much of the bad events they explain
 	Warnings    []string
-	NotModelled []string // what the run leaves out, in plain words
-	Requests    int64    // simulated over all replications, pre-roll and cool-down included
-	Steps       int64    // engine steps, all replications
+	Stages      []StageReport // of classes with stage budgets
+	NotModelled []string      // what the run leaves out, in plain words
+	Requests    int64         // simulated over all replications, pre-roll and cool-down included
+	Steps       int64         // engine steps, all replications
 }
 
 // Status of an SLO or of a whole run.
@@ -120,8 +121,10 @@ type SLO struct {
 	Blame      []Blame        // bad events by cohort and stage, largest first
 	BlameText  string         // the same as a sentence
 	Budget     Budget
-	Burn       []BurnPoint // mean over replications, over the span
-	Alerts     []Alert     // of the first replication
+	Burn       []BurnPoint       // mean over replications, over the span
+	Alerts     []Alert           // of the first replication
+	Policy     []slo.PolicyEvent // of the first replication
+	Weeks      []Week            // the weekly review
 }
 
 // SLOPhase is an objective within a phase.
@@ -202,7 +205,7 @@ type PoolResult struct {
 	LinkUse        stats.Estimate // share of the KV link that transfers took; 0 without one
 	ITL            []PhaseITL     // per phase
 	Load           []PhaseLoad    // per phase
-	SaturationRate float64        // requests/s of the last phase's mix that the pool can serve, an autoscaled one at its most
+	SaturationRate float64        // requests/s of the last phase's mix that the pool can serve
 	PeakLoad       float64        // highest rate of the last phase ÷ SaturationRate
 	ClockMHz       stats.Estimate // mean
 	ClockMinMHz    float64
@@ -215,7 +218,6 @@ type PoolResult struct {
 	EnergyKWh      float64 // of the span, GPUs of replicas that serve
 	IdleGPUHours   float64 // of GPUHours: no step ran
 	IdleUSD        float64
-	Unused         float64 // share of what was paid for that the traffic did not need: 1 − mean rate ÷ what the paid replicas can serve; NaN without a closed form
 	Split          StepSplit
 }
 

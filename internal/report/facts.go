@@ -92,13 +92,25 @@ func (s *story) attainedFact() fact {
 	o := s.focus
 	parts := attainedParts(o.Attained)
 	f := fact{
-		Label: "Availability" + s.inPhase(), Value: parts[0], Interval: parts[1],
+		Label: attainedLabel(o.Metric) + s.inPhase(), Value: parts[0], Interval: parts[1],
 		Basis: s.basis(o.Good+o.Bad, o.Attained), Extra: "SLO: " + target(o.Target), Bad: o.Status == sim.Missed,
 	}
 	if s.first != nil && s.index < len(o.Phases) {
 		f.Change = "bad " + s.first.Name + " " + share(o.Phases[0].BadShare.V) + ", " + s.last.Name + " " + share(o.Phases[s.index].BadShare.V)
 	}
 	return f
+}
+
+func attainedLabel(m slo.Metric) string {
+	switch m {
+	case slo.Queue:
+		return "Out of the queue in time"
+	case slo.ITL:
+		return "Tokens in time"
+	case slo.Goodput:
+		return "Goodput"
+	}
+	return "Availability"
 }
 
 // inPhase names the headline's phase, and its cohort unless it is everyone.

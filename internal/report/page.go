@@ -36,22 +36,23 @@ type pageData struct {
 	Warnings, More        []string // the first notes, and the rest
 	Facts                 []fact
 
-	Compared  bool // there is a phase before and one after
-	Hero      *figure
-	Zooms     []zoom
-	Classes   []*figure
-	SLOs      []sloCard
-	BurnDowns bool // some objective has a burn-down
-	Burn      *figure
-	Why       whyView
-	Phases    []phaseView
-	Measured  []*figure // a measured result beside the simulated one
-	Load      []*figure
-	Pools     *tableView
-	Engine    []poolView
-	Cluster   clusterView
-	MorePools int // not drawn
-	Source    sourceView
+	Compared     bool // there is a phase before and one after
+	Hero         *figure
+	Zooms        []zoom
+	Classes      []*figure
+	SLOs         []sloCard
+	StageBudgets []stageView
+	BurnDowns    bool // some objective has a burn-down
+	Burn         *figure
+	Why          whyView
+	Phases       []phaseView
+	Measured     []*figure // a measured result beside the simulated one
+	Load         []*figure
+	Pools        *tableView
+	Engine       []poolView
+	Cluster      clusterView
+	MorePools    int // not drawn
+	Source       sourceView
 }
 
 // mostNotes bounds the notes above the first chart.
@@ -92,6 +93,7 @@ func page(s *story) ([]byte, error) {
 	for i := range s.r.SLOs {
 		d.SLOs = append(d.SLOs, s.sloCard(&s.r.SLOs[i]))
 	}
+	d.StageBudgets = s.stageViews()
 	if err := s.figures(d); err != nil {
 		return nil, err
 	}
@@ -168,7 +170,7 @@ func (d *pageData) Nav() []pair {
 		id, name string
 		shown    bool
 	}{
-		{"budget", "Budget", len(d.SLOs) > 0}, {"why", "Why", d.Why.any()}, {"phases", "Numbers", len(d.Phases) > 0},
+		{"budget", "Budget", len(d.SLOs)+len(d.StageBudgets) > 0}, {"why", "Why", d.Why.any()}, {"phases", "Numbers", len(d.Phases) > 0},
 		{"measured", "Measured", len(d.Measured) > 0},
 		{"load", "Load", len(d.Load) > 0 || d.Pools != nil || len(d.Engine) > 0}, {"cluster", "Cluster", d.Cluster.any()}, {"hardware", "Hardware", hardware}, {"source", "Provenance", true},
 	} {

@@ -24,6 +24,8 @@ type sloCard struct {
 	Minutes  string // the time-based view
 	Bar      *budgetBar
 	Alerts   *tableView
+	Policy   *tableView
+	Weeks    *tableView
 	BurnDown *figure
 }
 
@@ -52,8 +54,8 @@ func (s *story) sloCard(o *sim.SLO) sloCard {
 	c := sloCard{
 		Name: clean(o.Name), Status: o.Status, Promise: promise(o.Objective), Reason: clean(o.Reason),
 		Attained: attained(o.Attained), Judged: judged(o),
-		Counts: fmt.Sprintf("%s of %s requests of the run missed it (%s)", count(o.Bad), count(o.Good+o.Bad), plural(len(s.r.Seeds), "replication")),
-		Bar:    s.budgetBar(o), Alerts: s.alertTable(o),
+		Counts: fmt.Sprintf("%s of %s %s of the run missed it (%s)", count(o.Bad), count(o.Good+o.Bad), eventNoun(o.Objective), plural(len(s.r.Seeds), "replication")),
+		Bar:    s.budgetBar(o), Alerts: s.alertTable(o), Policy: s.policyTable(o), Weeks: s.weekTable(o),
 	}
 	if b.Spent.R > 0 {
 		c.Spent = inPercent.full(gone(o)) + " of the budget is spent at the run's end"

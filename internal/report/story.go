@@ -220,13 +220,21 @@ func quantileFor(target float64) (string, func(*sim.Distribution) stats.Estimate
 }
 
 func metricName(m slo.Metric) string {
-	return map[slo.Metric]string{slo.TTFT: "TTFT", slo.TPOT: "TPOT", slo.E2E: "E2E", slo.Availability: "availability"}[m]
+	return map[slo.Metric]string{slo.TTFT: "TTFT", slo.TPOT: "TPOT", slo.E2E: "E2E", slo.Availability: "availability", slo.Queue: "time in the queue", slo.ITL: "ITL", slo.Goodput: "goodput"}[m]
 }
 
 // promise writes an objective as a sentence's end: "99 % of chat requests get
 // their first token within 2 s".
 func promise(o slo.Objective) string {
-	who := clean(o.Class) + " requests"
+	who := clean(o.Class) + " " + eventNoun(o)
+	switch {
+	case o.MinPrompt > 0 && o.MaxPrompt > 0:
+		who += " with prompts of " + count(o.MinPrompt) + " to " + count(o.MaxPrompt-1) + " tokens"
+	case o.MinPrompt > 0:
+		who += " with prompts from " + count(o.MinPrompt) + " tokens on"
+	case o.MaxPrompt > 0:
+		who += " with prompts below " + count(o.MaxPrompt) + " tokens"
+	}
 	if len(o.Only) > 0 {
 		who += " (only " + list(o.Only) + ")"
 	}
@@ -239,7 +247,18 @@ func promise(o slo.Objective) string {
 		slo.TPOT:         "get each further token within " + within + " (mean per request)",
 		slo.E2E:          "are complete within " + within,
 		slo.Availability: "are answered in full",
+		slo.Queue:        "leave the queue within " + within,
+		slo.ITL:          "come within " + within + " of the one before",
+		slo.Goodput:      "meet all of " + o.All.Text(func(d clock.Duration) string { return plainSeconds(d.Seconds()) }),
 	}[o.Metric] + ", over " + span(o.Window)
+}
+
+// eventNoun says what an objective counts.
+func eventNoun(o slo.Objective) string {
+	if o.Metric == slo.ITL {
+		return "tokens"
+	}
+	return "requests"
 }
 
 func list(names []string) string {

@@ -17,26 +17,27 @@ const schema = "slosim.summary/1"
 // start of the experiment, shares are 0..1. It holds no wall-clock time: two runs
 // of the same experiment, seed and binary write the same bytes.
 type summary struct {
-	Schema       string            `json:"schema"`
-	Experiment   summaryExperiment `json:"experiment"`
-	Seed         uint64            `json:"seed"`
-	Seeds        []uint64          `json:"seeds"`
-	Replications int               `json:"replications"`
-	Version      string            `json:"version"`
-	Command      string            `json:"command"`
-	Partial      bool              `json:"partial"`
-	EndS         amount            `json:"end_s"`
-	Verdict      summaryVerdict    `json:"verdict"`
-	Phases       []summaryPhase    `json:"phases"`
-	SLOs         []summarySLO      `json:"slos"`
-	Pools        []summaryPool     `json:"pools"`
-	Costs        []summaryCost     `json:"costs"`   // by pool and class
-	Actions      []summaryAction   `json:"actions"` // of the control plane, first replication
-	Findings     []summaryFinding  `json:"findings"`
-	Warnings     []string          `json:"warnings"`
-	NotModelled  []string          `json:"not_modelled"`
-	Assumptions  []string          `json:"assumptions"`
-	Simulated    summarySimulated  `json:"simulated"`
+	Schema       string               `json:"schema"`
+	Experiment   summaryExperiment    `json:"experiment"`
+	Seed         uint64               `json:"seed"`
+	Seeds        []uint64             `json:"seeds"`
+	Replications int                  `json:"replications"`
+	Version      string               `json:"version"`
+	Command      string               `json:"command"`
+	Partial      bool                 `json:"partial"`
+	EndS         amount               `json:"end_s"`
+	Verdict      summaryVerdict       `json:"verdict"`
+	Phases       []summaryPhase       `json:"phases"`
+	SLOs         []summarySLO         `json:"slos"`
+	Stages       []summaryStageBudget `json:"stage_budgets,omitempty"`
+	Pools        []summaryPool        `json:"pools"`
+	Costs        []summaryCost        `json:"costs"`   // by pool and class
+	Actions      []summaryAction      `json:"actions"` // of the control plane, first replication
+	Findings     []summaryFinding     `json:"findings"`
+	Warnings     []string             `json:"warnings"`
+	NotModelled  []string             `json:"not_modelled"`
+	Assumptions  []string             `json:"assumptions"`
+	Simulated    summarySimulated     `json:"simulated"`
 }
 
 type summaryExperiment struct {
@@ -126,6 +127,7 @@ func summaryJSON(s *story) ([]byte, error) {
 		Phases:  []summaryPhase{}, SLOs: []summarySLO{}, Pools: []summaryPool{}, Findings: []summaryFinding{},
 		Warnings: orEmpty(r.Warnings), NotModelled: orEmpty(r.NotModelled), Assumptions: orEmpty(e.Assumptions),
 		Simulated: summarySimulated{r.Requests, r.Steps},
+		Stages:    s.summaryStageBudgets(),
 	}
 	for i := range r.Phases {
 		out.Phases = append(out.Phases, s.summaryPhase(&r.Phases[i]))

@@ -64,3 +64,21 @@ func (l *Ledger) Between(from, to clock.Time) (good, bad int64) {
 	}
 	return good, bad
 }
+
+// AddN counts n events decided at t.
+func (l *Ledger) AddN(t clock.Time, good bool, n int64) {
+	m := min(max(0, int(t/clock.Time(clock.Minute))), len(l.Good)-1)
+	if good {
+		l.Good[m] += n
+	} else {
+		l.Bad[m] += n
+	}
+}
+
+// Merge adds the events of a ledger over the same span.
+func (l *Ledger) Merge(o *Ledger) {
+	for m := range min(len(l.Good), len(o.Good)) {
+		l.Good[m] += o.Good[m]
+		l.Bad[m] += o.Bad[m]
+	}
+}
