@@ -21,6 +21,8 @@ var levels = [][]string{
 	{"cmd/sim"},
 	{"internal/trials"},
 	{"internal/traffic"},
+	{"internal/openslo"},
+	{"internal/promrules"},
 	{"internal/report"},
 	{"internal/calibrate"},
 	{"internal/accuracy"},
