@@ -76,7 +76,7 @@ func parse(src source, sets ...string) (sim.Experiment, config.Provenance, error
 // canonical JSON, without its prose. A trace counts by its content, not by where
 // it lies.
 func Hash(e sim.Experiment) string {
-	e.Name, e.Title, e.Question, e.Assumptions = "", "", "", nil
+	e.Name, e.Title, e.Question, e.Postmortem, e.Assumptions = "", "", "", "", nil
 	e.Traffic = append([]workloads.Class{}, e.Traffic...)
 	for i, c := range e.Traffic {
 		if c.Trace != nil {
@@ -141,6 +141,7 @@ func (l *loader) top(t *config.Table) {
 	e := &l.e
 	e.Title = config.Read(t, "title", config.Text, config.Default("", "none given"))
 	e.Question = config.Read(t, "question", config.Text, config.Default("", "none given"))
+	e.Postmortem = config.Read(t, "postmortem", config.Text, config.Default("", "not stated: where incidents are reviewed"))
 	e.Start = config.Read(t, "start", config.WeekTime, config.Default(clock.Duration(0), "weekday and time of t = 0"))
 	e.Duration = config.Read(t, "duration", config.Span, config.Required, config.Example[clock.Duration](`"72h"`),
 		config.Between(clock.Second, maxSpan))

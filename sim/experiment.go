@@ -11,9 +11,10 @@ import (
 // catalogue is read any more. It is plain data; where each value came from
 // travels beside it (internal/config.Provenance).
 type Experiment struct {
-	Name     string // file name without .toml
-	Title    string
-	Question string
+	Name       string // file name without .toml
+	Title      string
+	Question   string
+	Postmortem string `json:",omitempty"` // where incidents are reviewed
 
 	Start        clock.Duration // t = 0, counted from Monday 00:00
 	Duration     clock.Duration
