@@ -151,6 +151,17 @@ func (l *loader) top(t *config.Table) {
 		config.Between(0, 1<<53)))
 	e.Replications = config.Read(t, "replications", config.Int, config.Default(5, "for a 95 % interval over seeds"),
 		config.Example[int]("5"), config.Between(1, maxReplications))
+	if e.Precision = config.Read(t, "precision", config.Share, config.Default(0.0, "no more replications than stated"), config.Example[float64](`"5%"`), config.Between(0.0, 1)); e.Precision > 0 {
+		e.MaxReplications = config.Read(t, "max_replications", config.Int, config.Default(max(50, e.Replications), "however far the precision is"), config.Example[int]("50"), config.Between(2, maxReplications))
+		if e.MaxReplications < e.Replications {
+			t.Errorf("max_replications", "", "", "max_replications = %d is less than replications = %d", e.MaxReplications, e.Replications)
+		}
+		if e.Replications < 2 {
+			t.Errorf("replications", "2 or more", "an interval needs two", "one replication has no precision")
+		}
+	} else {
+		t.Know("max_replications")
+	}
 	e.Network = config.Read(t, "network", config.Span, config.Default(clock.Duration(0), "assumption: the way from client to gateway is not modelled"),
 		config.Example[clock.Duration](`"20ms"`), config.Between(0, clock.Minute))
 	if !t.Has("network") {

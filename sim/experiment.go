@@ -21,6 +21,10 @@ type Experiment struct {
 	Warmup       clock.Duration // pre-roll, simulated and not counted
 	Seed         uint64
 	Replications int
+	// Precision is the half width of the intervals, relative to their values, until
+	// which further replications are run, up to MaxReplications; 0 = off.
+	Precision       float64 `json:",omitzero"`
+	MaxReplications int     `json:",omitzero"`
 
 	Network clock.Duration // client → gateway, one way; 0 = not modelled
 

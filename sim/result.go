@@ -24,6 +24,7 @@ type Result struct {
 	Warnings    []string
 	Stages      []StageReport // of classes with stage budgets
 	NotModelled []string      // what the run leaves out, in plain words
+	Precision   Precision     // of a run that replicates until it is reached
 	Requests    int64         // simulated over all replications, pre-roll and cool-down included
 	Steps       int64         // engine steps, all replications
 }
