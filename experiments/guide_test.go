@@ -224,6 +224,7 @@ func guideBases(t *testing.T) []string {
 		replace(rate+"\n"+lengths, ""), replace(rate+"\n"+lengths, `trace = { file = "requests.csv", format = "csv" }`),
 		replace(rate+"\n"+lengths, `trace = { file = "requests.jsonl", block = 50 }`),
 		replace(rate, rate+"\nsystem_prompt = { tokens = 50 }"), replace(rate, rate+"\nprefix_hit = { ratio = 0.5, tokens = 100 }"),
+		replace(`duration = "2h"`, "duration = \"2h\"\nprecision = \"5%\""),
 		replace(`metric = "ttft"`, `metric = "tpot"`),
 		replace("metric = \"ttft\"\nthreshold = \"2s\"", "metric = \"goodput\"\nall = { ttft = \"2s\" }"), replace("objective = \"99%\"", "percentile = \"P99\""),
 		replace("objective = \"99%\"", "objective = \"99%\"\nalerts = [{ long = \"1h\", short = \"5m\", factor = 10 }]"),

@@ -76,7 +76,7 @@ func parse(src source, sets ...string) (sim.Experiment, config.Provenance, error
 // canonical JSON, without its prose. A trace counts by its content, not by where
 // it lies.
 func Hash(e sim.Experiment) string {
-	e.Name, e.Title, e.Question, e.Assumptions = "", "", "", nil
+	e.Name, e.Title, e.Question, e.Postmortem, e.Assumptions = "", "", "", "", nil
 	e.Traffic = append([]workloads.Class{}, e.Traffic...)
 	for i, c := range e.Traffic {
 		if c.Trace != nil {
@@ -141,6 +141,7 @@ func (l *loader) top(t *config.Table) {
 	e := &l.e
 	e.Title = config.Read(t, "title", config.Text, config.Default("", "none given"))
 	e.Question = config.Read(t, "question", config.Text, config.Default("", "none given"))
+	e.Postmortem = config.Read(t, "postmortem", config.Text, config.Default("", "not stated: where incidents are reviewed"))
 	e.Start = config.Read(t, "start", config.WeekTime, config.Default(clock.Duration(0), "weekday and time of t = 0"))
 	e.Duration = config.Read(t, "duration", config.Span, config.Required, config.Example[clock.Duration](`"72h"`),
 		config.Between(clock.Second, maxSpan))
@@ -150,6 +151,17 @@ func (l *loader) top(t *config.Table) {
 		config.Between(0, 1<<53)))
 	e.Replications = config.Read(t, "replications", config.Int, config.Default(5, "for a 95 % interval over seeds"),
 		config.Example[int]("5"), config.Between(1, maxReplications))
+	if e.Precision = config.Read(t, "precision", config.Share, config.Default(0.0, "no more replications than stated"), config.Example[float64](`"5%"`), config.Between(0.0, 1)); e.Precision > 0 {
+		e.MaxReplications = config.Read(t, "max_replications", config.Int, config.Default(max(50, e.Replications), "however far the precision is"), config.Example[int]("50"), config.Between(2, maxReplications))
+		if e.MaxReplications < e.Replications {
+			t.Errorf("max_replications", "", "", "max_replications = %d is less than replications = %d", e.MaxReplications, e.Replications)
+		}
+		if e.Replications < 2 {
+			t.Errorf("replications", "2 or more", "an interval needs two", "one replication has no precision")
+		}
+	} else {
+		t.Know("max_replications")
+	}
 	e.Network = config.Read(t, "network", config.Span, config.Default(clock.Duration(0), "assumption: the way from client to gateway is not modelled"),
 		config.Example[clock.Duration](`"20ms"`), config.Between(0, clock.Minute))
 	if !t.Has("network") {

@@ -11,15 +11,20 @@ import (
 // catalogue is read any more. It is plain data; where each value came from
 // travels beside it (internal/config.Provenance).
 type Experiment struct {
-	Name     string // file name without .toml
-	Title    string
-	Question string
+	Name       string // file name without .toml
+	Title      string
+	Question   string
+	Postmortem string `json:",omitempty"` // where incidents are reviewed
 
 	Start        clock.Duration // t = 0, counted from Monday 00:00
 	Duration     clock.Duration
 	Warmup       clock.Duration // pre-roll, simulated and not counted
 	Seed         uint64
 	Replications int
+	// Precision is the half width of the intervals, relative to their values, until
+	// which further replications are run, up to MaxReplications; 0 = off.
+	Precision       float64 `json:",omitzero"`
+	MaxReplications int     `json:",omitzero"`
 
 	Network clock.Duration // client → gateway, one way; 0 = not modelled
 

@@ -71,12 +71,26 @@ func Run(ctx context.Context, e Experiment, o Options) (*Result, error) {
 		return nil, err
 	}
 	p.served, p.onStep = o.Served, o.Step
-	r := &runner{plan: p, options: o, covered: make([]atomic.Int64, e.Replications), sent: make([]atomic.Int64, e.Replications), reps: make([]*rep, e.Replications), errs: make([]error, e.Replications)}
+	most := max(e.Replications, e.MaxReplications)
+	r := &runner{plan: p, options: o, n: e.Replications, covered: make([]atomic.Int64, most), sent: make([]atomic.Int64, most), reps: make([]*rep, most), errs: make([]error, most), stopped: make([]*cluster, most)}
 	for i := range r.covered {
 		r.covered[i].Store(int64(-e.Warmup))
 	}
-	r.all(ctx)
-	return r.result(ctx)
+	from := 0
+	for {
+		r.all(ctx, from)
+		result, err := r.result(ctx)
+		if err != nil || e.Precision == 0 {
+			return result, err
+		}
+		result.Precision = p.precision(result)
+		more := result.Precision.next(r.n, most)
+		if more == r.n {
+			result.Warnings = append(result.Warnings, result.Precision.warning(r.n)...)
+			return result, nil
+		}
+		from, r.n = r.n, more
+	}
 }
 
 // seed returns the seed of replication i: any of them can be replayed alone by
@@ -87,6 +101,7 @@ func (e *Experiment) seed(i int) uint64 { return rng.Derive(e.Seed, i) }
 type runner struct {
 	plan    *plan
 	options Options
+	n       int            // replications so far, or in the making
 	covered []atomic.Int64 // simulated time reached, per replication
 	sent    []atomic.Int64 // requests so far, per replication
 	reps    []*rep
@@ -97,16 +112,15 @@ type runner struct {
 	reported int
 }
 
-// all runs the replications, a few at a time.
-func (r *runner) all(ctx context.Context) {
-	r.stopped = make([]*cluster, len(r.reps))
+// all runs the replications from one on, a few at a time.
+func (r *runner) all(ctx context.Context, from int) {
 	workers := r.options.Workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	next := make(chan int)
 	var wg sync.WaitGroup
-	for range min(workers, len(r.reps)) {
+	for range min(workers, r.n-from) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
@@ -115,7 +129,7 @@ func (r *runner) all(ctx context.Context) {
 			}
 		}()
 	}
-	for i := range r.reps {
+	for i := from; i < r.n; i++ {
 		next <- i
 	}
 	close(next)
@@ -156,9 +170,9 @@ func (r *runner) progress() {
 	if r.options.Progress == nil {
 		return
 	}
-	total := float64(len(r.covered)) * float64(r.plan.exp.Duration+r.plan.exp.Warmup)
+	total := float64(r.n) * float64(r.plan.exp.Duration+r.plan.exp.Warmup)
 	done, requests := 0.0, int64(0)
-	for i := range r.covered {
+	for i := range r.n {
 		requests += r.sent[i].Load()
 		done += float64(min(r.covered[i].Load(), int64(r.plan.exp.Duration)) + int64(r.plan.exp.Warmup))
 	}
@@ -172,13 +186,13 @@ func (r *runner) progress() {
 
 // result combines what the replications left behind.
 func (r *runner) result(ctx context.Context) (*Result, error) {
-	for i, err := range r.errs {
+	for i, err := range r.errs[:r.n] {
 		if err != nil && ctx.Err() == nil {
 			return nil, fmt.Errorf("replication %d (seed %d): %w", i+1, r.plan.exp.seed(i), err)
 		}
 	}
 	if ctx.Err() == nil {
-		return r.plan.combine(r.reps, r.seeds(r.reps), clock.Time(r.plan.exp.Duration), false), nil
+		return r.plan.combine(r.reps[:r.n], r.seeds(r.reps[:r.n]), clock.Time(r.plan.exp.Duration), false), nil
 	}
 	var done []*rep
 	for _, rep := range r.reps {

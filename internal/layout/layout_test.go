@@ -23,6 +23,7 @@ var levels = [][]string{
 	{"internal/trials"},
 	{"internal/traffic"},
 	{"internal/openslo"},
+	{"internal/ready"},
 	{"internal/promrules"},
 	{"internal/report"},
 	{"internal/calibrate"},

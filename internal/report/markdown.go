@@ -21,6 +21,7 @@ func summaryMarkdown(s *story) ([]byte, error) {
 	}
 	s.markdownPhases(line)
 	s.markdownSLOs(line)
+	s.markdownStages(line)
 	s.markdownCluster(line)
 	s.markdownStages(line)
 	if s.focus != nil && s.focus.BlameText != "" {
