@@ -19,6 +19,7 @@ const root = "../.."
 // of lower levels. docs/architecture.md explains them.
 var levels = [][]string{
 	{"cmd/sim"},
+	{"internal/planner"},
 	{"internal/trials"},
 	{"internal/traffic"},
 	{"internal/report"},
