@@ -119,3 +119,8 @@ func nameOf(path string) string {
 	}
 	return base
 }
+
+// flagError says what a flag takes.
+func flagError(flag string, value any, allowed string) error {
+	return &exit{exitInput, fmt.Errorf("--%s %v is out of range\n  allowed: %s", flag, value, allowed)}
+}
