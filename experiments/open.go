@@ -15,13 +15,19 @@ import (
 //go:embed *.toml
 var shipped embed.FS
 
+// Formulas is the shipped file of planner formulas: no experiment, it lies beside them.
+const Formulas = "planner-formulas"
+
 // Names returns the shipped experiments in alphabetical order.
 func Names() []string {
 	files, _ := fs.Glob(shipped, "*.toml")
-	for i, f := range files {
-		files[i] = strings.TrimSuffix(f, ".toml")
+	var names []string
+	for _, f := range files {
+		if name := strings.TrimSuffix(f, ".toml"); name != Formulas {
+			names = append(names, name)
+		}
 	}
-	return files
+	return names
 }
 
 // Shipped returns the text of a shipped experiment.

@@ -20,6 +20,7 @@ const root = "../.."
 var levels = [][]string{
 	{"cmd/sim"},
 	{"internal/review"},
+	{"internal/planner"},
 	{"internal/trials"},
 	{"internal/traffic"},
 	{"internal/openslo"},

@@ -75,6 +75,13 @@ type Grid struct {
 	Rows    [][]string
 	Left    int
 	Notes   []string
+	Shades  [][]Shade // behind the cells of the page; nil = none
+}
+
+// Shade is a colour behind a cell.
+type Shade struct {
+	Colour string  // CSS custom property: "--slo"; "" = none
+	Share  float64 // of full strength
 }
 
 // documentData is what the template shows.
@@ -175,10 +182,13 @@ func (g *Grid) table() *tableView {
 	for i, h := range g.Head {
 		t.Head = append(t.Head, cell{Text: h, Num: i >= g.Left})
 	}
-	for _, row := range g.Rows {
+	for r, row := range g.Rows {
 		var cells []cell
 		for i, x := range row {
 			cells = append(cells, cell{Text: clean(x), Num: i >= g.Left})
+			if g.Shades != nil {
+				cells[i].shade = g.Shades[r][i]
+			}
 		}
 		t.Rows = append(t.Rows, cells)
 	}
@@ -218,6 +228,33 @@ func (g *Grid) Print(w io.Writer) {
 		}
 	}
 	fmt.Fprintln(w)
+}
+
+// Markdown writes the table.
+func (g *Grid) Markdown(w io.Writer) {
+	if g.Caption != "" {
+		fmt.Fprintf(w, "**%s**\n\n", markdown(clean(g.Caption)))
+	}
+	rule := make([]string, len(g.Head))
+	for i := range rule {
+		if rule[i] = "---"; i >= g.Left {
+			rule[i] = "--:"
+		}
+	}
+	for i, row := range append([][]string{g.Head, rule}, g.Rows...) {
+		fmt.Fprint(w, "|")
+		for _, x := range row {
+			if i != 1 {
+				x = markdown(clean(x))
+			}
+			fmt.Fprintf(w, " %s |", x)
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintln(w)
+	for _, n := range g.Notes {
+		fmt.Fprintf(w, "%s\n\n", markdown(clean(n)))
+	}
 }
 
 // Number writes v with thousands separators, to about four significant digits.

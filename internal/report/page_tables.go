@@ -25,6 +25,15 @@ type cell struct {
 	Num    bool   // aligned right
 	Strong bool
 	Bars   []barPart
+	shade  Shade
+}
+
+// Style is the shade behind the cell, for a style attribute.
+func (c cell) Style() template.CSS {
+	if c.shade.Colour == "" {
+		return ""
+	}
+	return template.CSS(fmt.Sprintf("background:color-mix(in srgb,var(%s) %.0f%%,transparent);padding-left:6px", c.shade.Colour, 100*c.shade.Share))
 }
 
 // barPart is a piece of a stacked bar, in percent of its width.

@@ -22,6 +22,9 @@ type Progress struct {
 	live  bool
 	begun time.Time
 	drawn time.Time
+
+	stage      string // of Count
+	stageBegun time.Time
 }
 
 // NewProgress starts a progress line on f, which is usually os.Stderr.

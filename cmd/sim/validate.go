@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"slosim/internal/planner"
+	"slosim/internal/report"
+)
+
+// planFlags are the flags that all planning verbs share.
+type planFlags struct {
+	out     string
+	store   string
+	workers int
+	quiet   bool
+}
+
+func (f *planFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.out, "out", "", "folder for the report (default out/NAME-"+cmd.Name()+")")
+	cmd.Flags().StringVar(&f.store, "store", filepath.Join("out", ".trials"), "folder of remembered results; \"\" = remember nothing")
+	cmd.Flags().IntVar(&f.workers, "workers", 0, "simulations side by side (default: one per core)")
+	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print only where the report is, and no progress")
+}
+
+// options returns how planning is carried out, and what clears the progress line.
+func (f *planFlags) options() (planner.Options, func(), error) {
+	if f.workers < 0 {
+		return planner.Options{}, nil, fmt.Errorf("--workers %d is negative\n  allowed: 0 (one per core) or more", f.workers)
+	}
+	o := planner.Options{Workers: f.workers, Store: f.store}
+	if f.quiet {
+		return o, func() {}, nil
+	}
+	p := report.NewProgress(os.Stderr)
+	o.Progress = func(u planner.Progress) { p.Count(u.Stage, u.Done, u.Total, u.Requests) }
+	return o, p.Done, nil
+}
+
+// study is what a planning verb found.
+type study interface {
+	Grids() []report.Grid
+	Document(command string) *report.Document
+	Markdown(io.Writer)
+	JSON(io.Writer) error
+}
+
+// finish prints a study and writes its files.
+func (f *planFlags) finish(cmd *cobra.Command, name string, s study, more map[string][]byte) error {
+	if f.out == "" {
+		f.out = filepath.Join("out", name+"-"+cmd.Name())
+	}
+	if err := report.WriteStudy(f.out, s.Document(commandLine(os.Args[1:])), s.Markdown, s.JSON, more); err != nil {
+		return &exit{exitInternal, err}
+	}
+	out := cmd.OutOrStdout()
+	if !f.quiet {
+		for _, g := range s.Grids() {
+			g.Print(screen(out))
+		}
+	}
+	fmt.Fprintf(out, "Report: %s\n", filepath.Join(f.out, "report.html"))
+	return nil
+}
+
+// planFailure turns an error of the planner into an exit.
+func planFailure(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return &exit{exitInterrupted, errors.New("interrupted; what was simulated is remembered: the same command goes on from there")}
+	}
+	return &exit{failure(err), err}
+}
+
+func newValidate() *cobra.Command {
+	var f planFlags
+	cmd := &cobra.Command{
+		Use:   "validate FILE",
+		Short: "Put planner formulas to the test: each against a grid of simulations",
+		Long: `Simulate a grid of scenarios and compare planner formulas with it, claim by claim:
+error, GPUs and dollars too many or too few, whether the SLO holds at the formula's
+answer, where it breaks and why.
+
+Formulas are data: an expression, or a command that reads JSON and answers JSON.
+The shipped ones: experiments/planner-formulas.toml.`,
+		Example: "  sim validate experiments/planner-formulas.toml",
+		Args:    oneFile(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file, err := planner.Load(args[0])
+			if err != nil {
+				return &exit{exitInput, err}
+			}
+			o, done, err := f.options()
+			if err != nil {
+				return &exit{exitInput, err}
+			}
+			r, err := planner.Validate(cmd.Context(), file, o)
+			done()
+			if err != nil {
+				return planFailure(err)
+			}
+			return f.finish(cmd, nameOf(args[0]), r, nil)
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// nameOf is a file's name without folder and .toml.
+func nameOf(path string) string {
+	base := filepath.Base(path)
+	if ext := filepath.Ext(base); ext == ".toml" {
+		base = base[:len(base)-len(ext)]
+	}
+	return base
+}
+
+// flagError says what a flag takes.
+func flagError(flag string, value any, allowed string) error {
+	return &exit{exitInput, fmt.Errorf("--%s %v is out of range\n  allowed: %s", flag, value, allowed)}
+}
