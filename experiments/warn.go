@@ -110,7 +110,7 @@ func (l *loader) warnPool(class int) {
 	c, t := &l.e.Traffic[class], l.classes[class]
 	pool := l.poolOf(c.Name)
 	e := &pool.Engine
-	if c.Priority != 0 && !e.Priority {
+	if c.Priority != 0 && !e.Priority && pool.Gate.Order != "priority" {
 		t.Warnf("priority", `set engine = { policy = "priority" } there (kind "vllm")`, "pool %q serves class %q first come, first served: priority = %d changes nothing", pool.Name, c.Name, c.Priority)
 	}
 	for _, key := range []string{"system_prompt", "prefix_hit"} {

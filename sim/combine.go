@@ -184,7 +184,9 @@ func (p *plan) pool(reps []*rep, k, phases int, end clock.Time) PoolResult {
 	bin := 0
 	if spec.Thermal.Enabled {
 		out.ClockMHz = mean(func(w *poolWindow) float64 { return w.clock })
-		bin = int(math.Round(out.ClockMHz.V / models.ClockStepMHz))
+		if !math.IsNaN(out.ClockMHz.V) { // else no replica ever served
+			bin = int(math.Round(out.ClockMHz.V / models.ClockStepMHz))
+		}
 	}
 	out.Load = p.loads(k, bin, out.PrefixHit.V)[:phases]
 	if last := len(out.Load) - 1; last >= 0 && out.Load[last].Saturation > 0 {

@@ -110,28 +110,27 @@ func named(replicas []int, one, many string) string {
 	return fmt.Sprintf("replicas %d to %d %s", replicas[0]+1, replicas[len(replicas)-1]+1, many)
 }
 
-// fallen is a replica that a fault took, in the stage that it left it in.
-type fallen struct {
-	replica int
-	serial  uint32
-}
-
-// takeDown breaks those of the replicas that are not off or broken already.
-func (c *cluster) takeDown(now clock.Time, f *fleet, replicas []int) (down []fallen) {
+// takeDown breaks the replicas that are not off and returns them: each is down until
+// every fault that took it has let it go.
+func (c *cluster) takeDown(now clock.Time, f *fleet, replicas []int) (down []int) {
 	for _, i := range replicas {
-		if f.stage[i] != off && f.stage[i] != broken {
-			c.breakDown(now, f, i)
-			down = append(down, fallen{i, f.serial[i]})
+		if f.stage[i] == off {
+			continue
 		}
+		if f.stage[i] != broken {
+			c.breakDown(now, f, i)
+		}
+		f.faults[i]++
+		down = append(down, i)
 	}
 	return down
 }
 
-// bringBack lets those serve again that nothing else has happened to meanwhile.
-func (c *cluster) bringBack(now clock.Time, f *fleet, down []fallen) {
-	for _, x := range down {
-		if f.serial[x.replica] == x.serial {
-			c.turn(now, f, x.replica, serving)
+// bringBack ends one fault of each replica; those without another serve again.
+func (c *cluster) bringBack(now clock.Time, f *fleet, down []int) {
+	for _, i := range down {
+		if f.faults[i]--; f.faults[i] == 0 && f.stage[i] == broken {
+			c.turn(now, f, i, serving)
 		}
 	}
 }
@@ -155,12 +154,12 @@ func (c *cluster) fault(n int) func(p *kernel.Process) {
 	hit := x.hit(f.spec)
 	return func(p *kernel.Process) {
 		until(p, x.At)
-		var down []fallen
+		var down []int
 		verb := "go down"
 		if x.Slow > 0 {
 			verb = fmt.Sprintf("slow down %g times", x.Slow)
 			for _, i := range hit {
-				c.slow(p.Now(), f, i, slices.Index(c.plan.slowness(k), x.Slow))
+				c.slow(p.Now(), f, i, slices.Index(c.plan.slowness(k), x.Slow), 1)
 			}
 		} else {
 			down = c.takeDown(p.Now(), f, hit)
@@ -172,7 +171,7 @@ func (c *cluster) fault(n int) func(p *kernel.Process) {
 		p.Sleep(x.For)
 		if x.Slow > 0 {
 			for _, i := range hit {
-				c.slow(p.Now(), f, i, 0)
+				c.slow(p.Now(), f, i, slices.Index(c.plan.slowness(k), x.Slow), -1)
 			}
 		}
 		c.bringBack(p.Now(), f, down)
@@ -191,9 +190,21 @@ func (p *plan) slowness(pool int) []float64 {
 	return out
 }
 
-// slow makes a replica's steps take another factor from its next step on.
-func (c *cluster) slow(now clock.Time, f *fleet, i, factor int) {
-	c.mon.pools[f.index].factor[i] = factor
+// slow begins (by 1) or ends (by −1) a slowness of a replica, from its next step on;
+// of several the greatest holds.
+func (c *cluster) slow(now clock.Time, f *fleet, i, factor, by int) {
+	list := c.plan.slowness(f.index)
+	if f.slows[i] == nil {
+		f.slows[i] = make([]int, len(list))
+	}
+	f.slows[i][factor] += by
+	worst := 0
+	for k, n := range f.slows[i] {
+		if n > 0 && list[k] > list[worst] {
+			worst = k
+		}
+	}
+	c.mon.pools[f.index].factor[i] = worst
 	f.replicas[i].SetClock(now, c.mon.bin(f.index, i))
 	c.rouse(f.first + int32(i))
 }

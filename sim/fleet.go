@@ -40,6 +40,9 @@ type fleet struct {
 	bound int            // replicas that are not off
 	built []int32        // generations of each replica
 
+	faults []int   // faults that hold each replica down
+	slows  [][]int // of each replica: how many faults of each slowness hold
+
 	handing []int32      // of each replica: prompts that it keeps for a decode replica
 	rolling []bool       // of each replica: a rollout has it in hand
 	warm    []clock.Time // of each place in the warm pool: from when on it is filled
@@ -60,6 +63,7 @@ func (c *cluster) newFleet(k int, seed uint64) {
 	c.gaps = append(c.gaps, meter)
 	f := fleet{
 		index: k, spec: spec, first: int32(len(c.replicas)), views: make([]View, n), stage: make([]lifeStage, n), serial: make([]uint32, n), built: make([]int32, n),
+		faults: make([]int, n), slows: make([][]int, n),
 		handing: make([]int32, n), rolling: make([]bool, n),
 		router: c.plan.newRouter(k, seed), since: clock.Time(-c.plan.exp.Warmup),
 	}

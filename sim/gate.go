@@ -106,11 +106,20 @@ func (g *gateway) full(f *fleet) bool {
 
 // hold lets a request wait; false when the queue is full.
 func (g *gateway) hold(now clock.Time, id int32) bool {
-	if g.waiting >= g.spec.Queue {
-		return false
-	}
 	f := &g.c.flights[id]
 	k := f.req.Class
+	if g.waiting >= g.spec.Queue {
+		worse := g.worse(int(k))
+		if worse < 0 {
+			return false
+		}
+		q := g.queues[worse]
+		out := q[len(q)-1]
+		g.queues[worse] = q[:len(q)-1]
+		g.waiting--
+		g.c.flights[out].gate = 0
+		defer g.c.refuse(now, out, RefusedQueue) // when the newcomer stands
+	}
 	if len(g.queues[k]) == g.heads[k] { // it has not waited: no credit for the past
 		g.served[k] = max(g.served[k], g.virtual)
 	}
@@ -122,6 +131,34 @@ func (g *gateway) hold(now clock.Time, id int32) bool {
 		g.c.loop.At(now.Add(g.spec.Timeout), timerGate, int64(f.serial)<<userBits|int64(id))
 	}
 	return true
+}
+
+// worse returns the class whose newest request makes room for one of class k when
+// the queue is full: one of less priority, or in fair order the longest queue if class k has none waiting;
+// −1 for none.
+func (g *gateway) worse(k int) int {
+	if g.spec.Order == "fcfs" || g.spec.Queue == 0 {
+		return -1
+	}
+	length := func(j int) float64 { return float64(len(g.queues[j]) - g.heads[j]) }
+	best := -1
+	for j := range g.queues {
+		if length(j) == 0 || j == k {
+			continue
+		}
+		traffic := g.c.plan.exp.Traffic
+		switch {
+		case g.spec.Order == "priority":
+			if traffic[j].Priority > traffic[k].Priority && (best < 0 || traffic[j].Priority > traffic[best].Priority) {
+				best = j
+			}
+		case length(k) == 0 && length(j) > 1: // a class without any place gets one
+			if best < 0 || length(j)/g.weight(j) > length(best)/g.weight(best) {
+				best = j
+			}
+		}
+	}
+	return best
 }
 
 // next lets in whom there is room for.

@@ -103,6 +103,7 @@ func (c *cluster) signal(now clock.Time, r *Rule) float64 {
 	}
 	k := c.plan.sloNamed(r.SLO)
 	good, bad := c.rec.ledgers[k].minutes.Between(now.Add(-r.Window), now)
+	bad += c.overdue(now, k, r.Window)
 	if good+bad == 0 {
 		return 0
 	}
@@ -111,6 +112,26 @@ func (c *cluster) signal(now clock.Time, r *Rule) float64 {
 		return share / (1 - c.plan.exp.SLOs[k].Target)
 	}
 	return share
+}
+
+// overdue counts the requests of an objective that wait for their first token beyond
+// its threshold, since less than the window: misses that no ledger knows of yet.
+func (c *cluster) overdue(now clock.Time, k int, window clock.Duration) int64 {
+	o := &c.plan.exp.SLOs[k]
+	if o.Metric != slo.TTFT {
+		return 0
+	}
+	n := int64(0)
+	for i := range c.flights {
+		f := &c.flights[i]
+		if !f.live || f.dead || f.window < 0 || f.first != clock.Never || !slices.Contains(c.plan.goals[f.group].ttft, int32(k)) {
+			continue
+		}
+		if late := now.Sub(f.req.Send.Add(o.Threshold)); late > 0 && late <= window {
+			n++
+		}
+	}
+	return n
 }
 
 func (p *plan) poolNamed(name string) int {
