@@ -219,9 +219,9 @@ func (s *search) causes(ctx context.Context) {
 			return d
 		}
 		switch {
-		case a.Explains > b.Explains:
+		case a.Bad < b.Bad:
 			return -1
-		case a.Explains < b.Explains:
+		case a.Bad > b.Bad:
 			return 1
 		}
 		return 0

@@ -22,8 +22,10 @@ func TestAblationsFindTheKnownCause(t *testing.T) {
 		{"no prefill interference", launch, []string{"change.feature.share=5%", "pool.main.replicas=4", "slo.all.threshold=60s", "slo.existing.threshold=500ms"}},
 		{"no bursts", with("[[change]]\nname = \"feature\"\nclass = \"chat\"\nat = \"2m\"\nrate = \"1.5x\"\n"),
 			[]string{`traffic.chat.rate={ mean = "4/s", bursts = [{ at = "4m", length = "20s", factor = 15 }] }`, "slo.existing.exclude=[]"}},
-		{"no thermal limit", with("[[change]]\nname = \"feature\"\nclass = \"chat\"\nat = \"2m\"\nrate = \"4x\"\n"),
-			[]string{"pool.main.thermal.ambient=70", "slo.existing.exclude=[]"}},
+		{"no thermal limit", with("[[change]]\nname = \"feature\"\nclass = \"chat\"\nat = \"2m\"\nrate = \"4.6x\"\n"),
+			[]string{"pool.main.thermal.ambient=60", "slo.existing.exclude=[]"}},
+		{"free all-reduce", with("[[change]]\nname = \"feature\"\nclass = \"chat\"\nat = \"2m\"\nrate = \"8x\"\n"),
+			[]string{"pool.main.gpu=l40s", "pool.main.replicas=1", "pool.main.model=llama-3.1-8b", "traffic.chat.rate=0.5/s", "slo.existing.exclude=[]"}},
 	} {
 		e := parse(t, c.text, append([]string{"replications=1"}, c.sets...)...)
 		l := newLab(Options{})
