@@ -18,7 +18,7 @@ type Cause struct {
 	Burn     Number `json:"burn_rate"`
 	P99      Number `json:"ttft_p99_s"`
 	Explains Number `json:"explains"` // share of the added bad events that go; all of them together need not add up to 1
-	Kind     string `json:"kind"`     // "with", "without", "ablation", "together"
+	Kind     string `json:"kind"`     // "with", "without", "ablation", "together", "bound"
 }
 
 // Lever is one way to mend what the change breaks, at the smallest dose found.

@@ -17,6 +17,9 @@ type ablation struct {
 	do         func(s *search, e *sim.Experiment) bool
 }
 
+// noQueueing is no cause but a bound.
+const noQueueing = "no queueing"
+
 var ablations = []ablation{
 	{"no thermal limit", "neither heat nor the power cap lowers the clock", coolDown},
 	{"unlimited KV memory", "16 times the KV blocks", moreKV},
@@ -25,7 +28,7 @@ var ablations = []ablation{
 	{"no bursts", "arrivals evenly spaced", steady},
 	{"no failures", "no fault, wear or deployment", unbroken},
 	{"instant cold start", "new replicas serve at once", instant},
-	{"no queueing", "8 times the replicas", manyReplicas},
+	{noQueueing, "8 times the replicas: what remains no capacity mends", manyReplicas},
 }
 
 // eachPool calls f on copies of the pools.
@@ -175,11 +178,14 @@ func (s *search) causes(ctx context.Context) {
 		if !a.do(s, &e) {
 			continue
 		}
-		if a.name != "no queueing" {
+		if a.name != noQueueing {
 			a.do(s, &all)
 		}
 		x := &list[i]
 		x.cause, x.tried = Cause{Name: a.name, What: a.what, Kind: "ablation"}, true
+		if a.name == noQueueing {
+			x.cause.Kind = "bound"
+		}
 		wg.Go(func() { x.err = read(&x.cause, e) })
 	}
 	together := &list[len(ablations)]
@@ -208,14 +214,14 @@ func (s *search) causes(ctx context.Context) {
 		}
 	}
 	slices.SortStableFunc(s.review.Causes, func(a, b Cause) int {
-		order := map[string]int{"with": 0, "without": 1, "ablation": 2, "together": 3}
+		order := map[string]int{"with": 0, "without": 1, "ablation": 2, "together": 3, "bound": 4}
 		if d := order[a.Kind] - order[b.Kind]; d != 0 || a.Kind != "ablation" {
 			return d
 		}
 		switch {
-		case a.Explains > b.Explains:
+		case a.Bad < b.Bad:
 			return -1
-		case a.Explains < b.Explains:
+		case a.Bad > b.Bad:
 			return 1
 		}
 		return 0

@@ -102,12 +102,12 @@ func (r *Review) facts() []report.Fact {
 			f.Value = secs(s.Quantile.After.V)
 			f.Change = fmt.Sprintf("without the launch: %s; promised: %s", secs(s.Quantile.Before.V), secs(s.Threshold))
 		}
-		gone := "lasts"
+		gone := "not in the window"
 		if s.Gone != nil {
-			gone = "gone on " + s.Gone.Text
+			gone = s.Gone.Text
 		}
-		out = append(out, f, report.Fact{Label: "Error budget, " + report.Span(s.window), Value: gone, Bad: s.Gone != nil,
-			Change: "without the launch: " + strings.Replace("gone on "+when(s.GoneBefore), "gone on never", "lasts", 1),
+		out = append(out, f, report.Fact{Label: report.Span(s.window) + " error budget gone", Value: gone, Bad: s.Gone != nil,
+			Change: "without the launch: " + when(s.GoneBefore),
 			Basis:  "burn rate " + arrow(s.Burn, burn) + ", last phase"})
 	}
 	for _, l := range r.Levers {

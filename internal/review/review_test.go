@@ -72,12 +72,26 @@ func run(t *testing.T, base, change sim.Experiment, text string, o Options) *Rev
 	return r
 }
 
-// A launch that overloads two replicas is blocked, by the rule that it names, and
-// the review says who is hurt, what is to blame and which dose mends it; what it
-// recommends holds on fresh seeds, and its TOML is the experiment that was simulated.
-func TestLaunchIsBlockedAndMended(t *testing.T) {
-	e := parse(t, launch)
-	r := run(t, Without(e), e, launch, Options{Levers: true})
+// The main experiment, cut to the hours around a peak: blocked by the rule that it
+// names, for the reasons and with the levers that are known. What a lever's TOML holds
+// is the experiment that was simulated.
+func TestPromptGrowthIsBlockedAndMended(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates some hundred hours of traffic")
+	}
+	name, dir, text, err := experiments.Text("prompt-growth")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := Source{name, dir, text, []string{"start=Mon 12:00", "duration=4h", "change.feature.at=1h", "change.feature.ramp=10m", "replications=2"}}
+	e, _, err := experiments.Load("prompt-growth", source.Sets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(context.Background(), Without(e), e, source, Options{Levers: true})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if r.Verdict.Call != Block || !strings.Contains(r.Verdict.Rule, "MISSED with it") {
 		t.Fatalf("%+v", r.Verdict)
 	}
@@ -86,37 +100,46 @@ func TestLaunchIsBlockedAndMended(t *testing.T) {
 			t.Errorf("%s is %s: %+v", c.Cohort, c.Hurt, c.P99)
 		}
 	}
-	if r.Recommended == "" {
-		t.Fatalf("nothing is recommended: %+v; not tried: %v", r.Levers, r.NotTried)
+	if why := strings.Join(r.Why, "\n"); !strings.Contains(why, "are requests of feature") || !strings.Contains(why, "existing requests that waited") || !strings.Contains(why, "no number of these replicas restores it") {
+		t.Error(why)
 	}
-	for _, l := range r.Levers {
-		if l.File == "" || l.Confirmed && len(l.Restores) == 0 {
-			t.Errorf("%+v", l)
+	levers := map[string]*Lever{}
+	for i := range r.Levers {
+		l := &r.Levers[i]
+		levers[l.Name] = l
+		t.Logf("%s: %s: restores %v, confirmed %v on %s", l.Name, l.Dose, l.Restores, l.Confirmed, l.Basis)
+	}
+	dose := func(lever, path string, low, high float64) {
+		l := levers[lever]
+		if l == nil || len(l.Misses) > 0 {
+			t.Errorf("%s: %+v; not tried: %v", lever, l, r.NotTried)
+			return
 		}
-		if l.Name == "token rate limit" && l.Confirmed {
-			t.Error("a lever that turns requests away is a PASS")
+		x := parse(t, l.text).Changes[0]
+		got := map[string]float64{"share": x.Share}[path]
+		if path == "prompt" {
+			got = x.Prompt.Mean
 		}
-		if l.Name != r.Recommended {
-			continue
-		}
-		again := parse(t, l.text)
-		w := &world{e: again}
-		for i := fullFrom; i < fullFrom+fullReps; i++ {
-			one := again
-			one.Seed, one.Replications = rng.Derive(e.Seed, i), 1
-			x, err := sim.Run(context.Background(), one, sim.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.reps = append(w.reps, x)
-		}
-		for k := range again.SLOs {
-			if got := Number(w.bad(k).V); got != l.SLOs[k].Bad || got > .01 {
-				t.Errorf("%s: %s misses %v, its TOML %v", l.Name, again.SLOs[k].Name, l.SLOs[k].Bad, got)
-			}
+		if got < low || got > high {
+			t.Errorf("%s: %s = %g, expected %g to %g", lever, path, got, low, high)
 		}
 	}
-	if c := r.Causes[0]; c.Kind != "with" || !(c.Bad > .01) {
+	dose("shorter prompts", "prompt", 10000, 14000)
+	dose("smaller exposure", "share", .05, .08)
+	for _, name := range []string{"chunk limit", "pool for long prompts", "more replicas"} {
+		if l := levers[name]; l == nil || !l.Confirmed || len(l.Restores) != 1 || l.Restores[0] != "chat TTFT, existing prompts" {
+			t.Errorf("%s: %+v; not tried: %v", name, l, r.NotTried)
+		}
+	}
+	if l := levers["token rate limit"]; l == nil || l.Confirmed || !(l.Rejected > .01) {
+		t.Errorf("token rate limit: %+v; not tried: %v", l, r.NotTried)
+	}
+	if r.Recommended != "shorter prompts" {
+		t.Errorf("recommended: %q", r.Recommended)
+	} else {
+		sameAsItsFile(t, e, levers[r.Recommended])
+	}
+	if c := r.Causes[0]; c.Kind != "with" || !(c.Bad > .01) || r.Causes[2].Explains < r.Causes[3].Explains {
 		t.Errorf("%+v", r.Causes)
 	}
 	for _, text := range []string{string(r.Markdown()), fmt.Sprint(r.Document().Facts)} {
@@ -124,8 +147,29 @@ func TestLaunchIsBlockedAndMended(t *testing.T) {
 			t.Error(text)
 		}
 	}
-	if _, err := r.Document().HTML(); err != nil {
+	if err := r.Write(t.TempDir() + "/review"); err != nil {
 		t.Error(err)
+	}
+}
+
+// sameAsItsFile simulates a lever's TOML again.
+func sameAsItsFile(t *testing.T, e sim.Experiment, l *Lever) {
+	t.Helper()
+	again := parse(t, l.text)
+	w := &world{e: again}
+	for i := fullFrom; i < fullFrom+2; i++ {
+		one := again
+		one.Seed, one.Replications = rng.Derive(e.Seed, i), 1
+		x, err := sim.Run(context.Background(), one, sim.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.reps = append(w.reps, x)
+	}
+	for k := range again.SLOs {
+		if got := Number(w.bad(k).V); got != l.SLOs[k].Bad || got > .01 {
+			t.Errorf("%s misses %v, its TOML %v", again.SLOs[k].Name, l.SLOs[k].Bad, got)
+		}
 	}
 }
 
