@@ -31,6 +31,7 @@ type PlanSpec struct {
 	Spare      int                // replicas that may fail: 1 = N−1
 	Redundancy float64            // factor on the replicas, ≥ 1
 	Spike      float64            // factor on the traffic, ≥ 1
+	NoPrices   bool               // leave out what other thresholds would cost
 
 	// Load reads the experiment with overrides.
 	Load func(sets ...string) (sim.Experiment, error)
@@ -444,7 +445,7 @@ func (p *planning) cheapest() *Candidate {
 // that binds.
 func (p *planning) prices(ctx context.Context) error {
 	best := p.plan.Best
-	if best == nil {
+	if best == nil || p.spec.NoPrices {
 		return nil
 	}
 	k := slices.IndexFunc(best.base.SLOs, func(o slo.Objective) bool { return o.Name == best.Binding && o.Threshold > 0 })
