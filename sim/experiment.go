@@ -21,6 +21,9 @@ type Experiment struct {
 	Warmup       clock.Duration // pre-roll, simulated and not counted
 	Seed         uint64
 	Replications int
+	// Metrics is whose definitions the reported quantiles and TPOT follow: one of
+	// Definitions, or "" for ours.
+	Metrics string `json:",omitempty"`
 	// Precision is the half width of the intervals, relative to their values, until
 	// which further replications are run, up to MaxReplications; 0 = off.
 	Precision       float64 `json:",omitzero"`

@@ -27,6 +27,9 @@ func (p *plan) slo(reps []*rep, k, phases int, cut bool) SLO {
 		sp.Good = sumOf(list, func(r sloRep) int64 { return r.phases[ph].good })
 		sp.Bad = sumOf(list, func(r sloRep) int64 { return r.phases[ph].bad })
 		sp.BadShare = stats.BadShare(over(list, func(r sloRep) float64 { return r.phases[ph].badShare() }), sp.Good+sp.Bad)
+		if len(list) == 1 { // the only run's own batches
+			sp.BadShare = stats.BatchRatio(list[0].batches[ph][0], list[0].batches[ph][1])
+		}
 		s.Phases = append(s.Phases, sp)
 	}
 	s.judge(p, o, phases)
@@ -67,7 +70,7 @@ func (s *SLO) judge(p *plan, o slo.Objective, phases int) {
 	}
 	bad := s.Phases[ph].BadShare
 	s.Judged = p.phases[ph].name
-	s.Attained = stats.Estimate{V: 1 - bad.V, Lo: 1 - bad.Hi, Hi: 1 - bad.Lo, N: bad.N, R: bad.R}
+	s.Attained = stats.Estimate{V: 1 - bad.V, Lo: 1 - bad.Hi, Hi: 1 - bad.Lo, N: bad.N, R: bad.R, Batches: bad.Batches}
 	allowed := 1 - o.Target
 	switch {
 	case bad.R == 0:
@@ -86,7 +89,10 @@ func (s *SLO) judge(p *plan, o slo.Objective, phases int) {
 			s.Reason += fmt.Sprintf("; about %d replications would decide", s.MoreReps)
 		}
 	}
-	if bad.R == 1 {
+	switch {
+	case bad.R == 1 && bad.Batches > 0:
+		s.Reason += fmt.Sprintf(" (one replication: interval from %d batches of it)", bad.Batches)
+	case bad.R == 1:
 		s.Reason += " (one replication: no interval)"
 	}
 }
