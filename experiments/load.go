@@ -147,6 +147,7 @@ func (l *loader) top(t *config.Table) {
 		config.Between(clock.Second, maxSpan))
 	e.Warmup = config.Read(t, "warmup", config.Span, config.Default(30*clock.Minute, "pre-roll, simulated and not counted"),
 		config.Example[clock.Duration](`"30m"`), config.Between(0, 7*clock.Day))
+	e.Settle = config.Read(t, "warmup_rule", config.OneOf("fixed", "mser"), config.Default("fixed", "all of warmup; mser: what MSER-5 finds to be enough of it, in a pilot run")) == "mser"
 	e.Seed = uint64(config.Read(t, "seed", config.Int, config.Default(1, "replication 1 uses it, the others derive theirs"),
 		config.Between(0, 1<<53)))
 	e.Replications = config.Read(t, "replications", config.Int, config.Default(5, "for a 95 % interval over seeds"),

@@ -72,14 +72,18 @@ func (s *SLO) judge(p *plan, o slo.Objective, phases int) {
 	s.Judged = p.phases[ph].name
 	s.Attained = stats.Estimate{V: 1 - bad.V, Lo: 1 - bad.Hi, Hi: 1 - bad.Lo, N: bad.N, R: bad.R, Batches: bad.Batches}
 	allowed := 1 - o.Target
+	lo, hi := bad.Lo, bad.Hi
+	if bad.R == 1 { // its batches hold what was planned over time, too: they do not decide
+		lo, hi = bad.V, bad.V
+	}
 	switch {
 	case bad.R == 0:
 		s.Status = Undecided
 		s.Reason = "no event was counted: the class sent nothing that this objective judges"
-	case bad.Hi <= allowed:
+	case hi <= allowed:
 		s.Status = Met
 		s.Reason = fmt.Sprintf("%s of the %s miss %s, %s may", percent(bad.V), eventNoun(o), goalText(o), percent(allowed))
-	case bad.Lo > allowed:
+	case lo > allowed:
 		s.Status = Missed
 		s.Reason = fmt.Sprintf("%s of the %s miss %s, only %s may", percent(bad.V), eventNoun(o), goalText(o), percent(allowed))
 	default:
@@ -91,7 +95,7 @@ func (s *SLO) judge(p *plan, o slo.Objective, phases int) {
 	}
 	switch {
 	case bad.R == 1 && bad.Batches > 0:
-		s.Reason += fmt.Sprintf(" (one replication: interval from %d batches of it)", bad.Batches)
+		s.Reason += fmt.Sprintf(" (one replication: decided by its value; from %d batches of it the interval is [%s, %s])", bad.Batches, percent(bad.Lo), percent(bad.Hi))
 	case bad.R == 1:
 		s.Reason += " (one replication: no interval)"
 	}
