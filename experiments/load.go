@@ -147,10 +147,14 @@ func (l *loader) top(t *config.Table) {
 		config.Between(clock.Second, maxSpan))
 	e.Warmup = config.Read(t, "warmup", config.Span, config.Default(30*clock.Minute, "pre-roll, simulated and not counted"),
 		config.Example[clock.Duration](`"30m"`), config.Between(0, 7*clock.Day))
+	e.Settle = config.Read(t, "warmup_rule", config.OneOf("fixed", "mser"), config.Default("fixed", "all of warmup; mser: what MSER-5 finds to be enough of it, in a pilot run")) == "mser"
 	e.Seed = uint64(config.Read(t, "seed", config.Int, config.Default(1, "replication 1 uses it, the others derive theirs"),
 		config.Between(0, 1<<53)))
 	e.Replications = config.Read(t, "replications", config.Int, config.Default(5, "for a 95 % interval over seeds"),
 		config.Example[int]("5"), config.Between(1, maxReplications))
+	if e.Metrics = config.Read(t, "metrics", config.OneOf(append([]string{"sim"}, sim.Definitions...)...), config.Default("sim", "whose definitions the reported quantiles and TPOT follow"), config.Example[string](`"vllm-bench"`)); e.Metrics == "sim" {
+		e.Metrics = ""
+	}
 	if e.Precision = config.Read(t, "precision", config.Share, config.Default(0.0, "no more replications than stated"), config.Example[float64](`"5%"`), config.Between(0.0, 1)); e.Precision > 0 {
 		e.MaxReplications = config.Read(t, "max_replications", config.Int, config.Default(max(50, e.Replications), "however far the precision is"), config.Example[int]("50"), config.Between(2, maxReplications))
 		if e.MaxReplications < e.Replications {

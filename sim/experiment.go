@@ -21,6 +21,11 @@ type Experiment struct {
 	Warmup       clock.Duration // pre-roll, simulated and not counted
 	Seed         uint64
 	Replications int
+	// Settle shortens the warm-up to what MSER-5 finds to be enough in a pilot run.
+	Settle bool `json:",omitzero"`
+	// Metrics is whose definitions the reported quantiles and TPOT follow: one of
+	// Definitions, or "" for ours.
+	Metrics string `json:",omitempty"`
 	// Precision is the half width of the intervals, relative to their values, until
 	// which further replications are run, up to MaxReplications; 0 = off.
 	Precision       float64 `json:",omitzero"`

@@ -141,7 +141,7 @@ func thousands(n int64) string {
 func (p *plan) warnings(r *Result, reps []*rep) []string {
 	var out []string
 	if len(r.Seeds) == 1 {
-		out = append(out, "one replication: no intervals")
+		out = append(out, "one replication: no intervals, but for the attained shares of SLOs, from batches of the run")
 	}
 	for _, ph := range r.Phases {
 		for _, c := range ph.Classes {

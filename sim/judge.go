@@ -27,6 +27,9 @@ func (p *plan) slo(reps []*rep, k, phases int, cut bool) SLO {
 		sp.Good = sumOf(list, func(r sloRep) int64 { return r.phases[ph].good })
 		sp.Bad = sumOf(list, func(r sloRep) int64 { return r.phases[ph].bad })
 		sp.BadShare = stats.BadShare(over(list, func(r sloRep) float64 { return r.phases[ph].badShare() }), sp.Good+sp.Bad)
+		if len(list) == 1 { // the only run's own batches
+			sp.BadShare = stats.BatchRatio(list[0].batches[ph][0], list[0].batches[ph][1])
+		}
 		s.Phases = append(s.Phases, sp)
 	}
 	s.judge(p, o, phases)
@@ -67,16 +70,20 @@ func (s *SLO) judge(p *plan, o slo.Objective, phases int) {
 	}
 	bad := s.Phases[ph].BadShare
 	s.Judged = p.phases[ph].name
-	s.Attained = stats.Estimate{V: 1 - bad.V, Lo: 1 - bad.Hi, Hi: 1 - bad.Lo, N: bad.N, R: bad.R}
+	s.Attained = stats.Estimate{V: 1 - bad.V, Lo: 1 - bad.Hi, Hi: 1 - bad.Lo, N: bad.N, R: bad.R, Batches: bad.Batches}
 	allowed := 1 - o.Target
+	lo, hi := bad.Lo, bad.Hi
+	if bad.R == 1 { // its batches hold what was planned over time, too: they do not decide
+		lo, hi = bad.V, bad.V
+	}
 	switch {
 	case bad.R == 0:
 		s.Status = Undecided
 		s.Reason = "no event was counted: the class sent nothing that this objective judges"
-	case bad.Hi <= allowed:
+	case hi <= allowed:
 		s.Status = Met
 		s.Reason = fmt.Sprintf("%s of the %s miss %s, %s may", percent(bad.V), eventNoun(o), goalText(o), percent(allowed))
-	case bad.Lo > allowed:
+	case lo > allowed:
 		s.Status = Missed
 		s.Reason = fmt.Sprintf("%s of the %s miss %s, only %s may", percent(bad.V), eventNoun(o), goalText(o), percent(allowed))
 	default:
@@ -86,7 +93,10 @@ func (s *SLO) judge(p *plan, o slo.Objective, phases int) {
 			s.Reason += fmt.Sprintf("; about %d replications would decide", s.MoreReps)
 		}
 	}
-	if bad.R == 1 {
+	switch {
+	case bad.R == 1 && bad.Batches > 0:
+		s.Reason += fmt.Sprintf(" (one replication: decided by its value; from %d batches of it the interval is [%s, %s])", bad.Batches, percent(bad.Lo), percent(bad.Hi))
+	case bad.R == 1:
 		s.Reason += " (one replication: no interval)"
 	}
 }

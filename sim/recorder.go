@@ -195,7 +195,7 @@ func (r *recorder) finished(f *flight, e *engine.Event) {
 	w.stage[stageDecode] += float64(decode)
 	if f.req.Output >= 2 {
 		tpot := decode / clock.Duration(f.req.Output-1)
-		c.tpot.Add(int64(tpot))
+		c.tpot.Add(int64(r.plan.exp.reportedTPOT(tpot, e2e, f.req.Output)))
 		if w.tpot == nil {
 			w.tpot = stats.NewHist(windowPrecision)
 		}

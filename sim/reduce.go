@@ -179,10 +179,10 @@ func (r *recorder) view(groups []int, phase int) viewRep {
 	v := viewRep{
 		n:        sum.n,
 		outcomes: Outcomes{OK: sum.ok, Rejected: sum.refused, TimedOut: sum.timeouts, Failed: sum.failed, Retries: sum.again, Lost: sum.lost, Late: sum.late, Young: sum.young, Refused: sum.why},
-		ttft:     summarise(&sum.ttft, sum.ttft.Quantiles),
-		answered: summarise(&sum.ttft, sum.ttft.FiniteQuantiles),
-		tpot:     summarise(&sum.tpot, sum.tpot.Quantiles),
-		e2e:      summarise(&sum.e2e, sum.e2e.Quantiles),
+		ttft:     summarise(&sum.ttft, r.plan.exp.quantiles(&sum.ttft)),
+		answered: summarise(&sum.ttft, func(qs ...float64) []float64 { return sum.ttft.FiniteQuantilesBy(r.plan.exp.rule(), qs...) }),
+		tpot:     summarise(&sum.tpot, r.plan.exp.quantiles(&sum.tpot)),
+		e2e:      summarise(&sum.e2e, r.plan.exp.quantiles(&sum.e2e)),
 		prompt:   lengths(sum.prompts, sum.promptSum),
 		output:   lengths(sum.outputs, sum.outputSum),
 	}
@@ -370,6 +370,7 @@ type sloRep struct {
 	badMinutes int
 	burn       []float64 // burn rate over the last hour, every budgetStep minutes
 	alerts     []slo.Firing
+	batches    [][2][]float64 // per phase: bad and all events of stats.Batches parts of it
 	events     []slo.PolicyEvent
 	weeks      []slo.Week
 	good, bad  int64
@@ -389,6 +390,7 @@ func (r *recorder) sloRep(k int, cut bool) sloRep {
 		return float64(s.good+s.bad) / r.plan.exp.Duration.Seconds() * d.Seconds()
 	})
 	s.alerts = burn.Guard(o.MinEvents).Alerts(o.Pairs())
+	s.batches = r.batches(l)
 	s.events = slo.Events(l.minutes, &o, r.plan.budget(k, s.good+s.bad), r.plan.needs() == "" && !cut, o.Window)
 	s.weeks = slo.Weeks(l.minutes, &o, r.plan.budget(k, s.good+s.bad))
 	step := r.plan.budgetStep()

@@ -66,6 +66,13 @@ func Run(ctx context.Context, e Experiment, o Options) (*Result, error) {
 	if o.Step != nil {
 		e = stepping(e)
 	}
+	note := ""
+	if e.Settle && e.Warmup > 0 {
+		var err error
+		if e, note, err = settle(ctx, e, o.Workers); err != nil {
+			return nil, err
+		}
+	}
 	p, err := newPlan(e)
 	if err != nil {
 		return nil, err
@@ -80,6 +87,9 @@ func Run(ctx context.Context, e Experiment, o Options) (*Result, error) {
 	for {
 		r.all(ctx, from)
 		result, err := r.result(ctx)
+		if result != nil && note != "" {
+			result.Warnings = append(result.Warnings, note)
+		}
 		if err != nil || e.Precision == 0 {
 			return result, err
 		}

@@ -23,6 +23,7 @@ var levels = [][]string{
 	{"internal/planner"},
 	{"internal/trials"},
 	{"internal/traffic"},
+	{"internal/coverage"},
 	{"internal/openslo"},
 	{"internal/ready"},
 	{"internal/promrules"},

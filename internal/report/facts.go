@@ -128,7 +128,10 @@ func (s *story) inPhase() string {
 // basis says how many observations and replications carry a number.
 func (s *story) basis(n int64, e stats.Estimate) string {
 	out := "n = " + count(n) + " requests, " + plural(e.R, "replication")
-	if e.R == 1 {
+	switch {
+	case e.R == 1 && e.Batches > 0:
+		out += fmt.Sprintf(", interval from %d batches of it", e.Batches)
+	case e.R == 1:
 		out += ", no interval"
 	}
 	if e.Thin {

@@ -128,7 +128,7 @@ func (sc scale) value(e stats.Estimate) string {
 
 // interval writes "[4.5, 5.2]", or "" when one replication gives none.
 func (sc scale) interval(e stats.Estimate) string {
-	if e.R < 2 || math.IsNaN(e.V) || math.IsInf(e.V, 0) {
+	if !hasInterval(e) || math.IsNaN(e.V) || math.IsInf(e.V, 0) {
 		return ""
 	}
 	d := sc.digits(e)
@@ -158,9 +158,13 @@ func (sc scale) full(e stats.Estimate) string {
 	return sc.value(e)
 }
 
+// hasInterval tells whether replications, or the batches of a single one, give an
+// interval.
+func hasInterval(e stats.Estimate) bool { return e.R > 1 || e.Batches > 0 }
+
 func (sc scale) digits(e stats.Estimate) int {
 	half := 0.0
-	if e.R > 1 {
+	if hasInterval(e) {
 		half = (e.Hi - e.Lo) / 2 * sc.factor
 	}
 	return decimals(e.V*sc.factor, half)
@@ -182,25 +186,25 @@ func attainedParts(e stats.Estimate) []string {
 		return []string{none, ""}
 	}
 	precision := 10 * (1 - e.V)
-	if e.R > 1 {
+	if hasInterval(e) {
 		precision = 100 * (e.Hi - e.Lo)
 	}
 	digits := 0
 	if precision > 0 {
 		digits = max(0, min(5, -int(math.Floor(math.Log10(precision)))))
 	}
-	if e.R == 1 && e.V < 1 {
+	if !hasInterval(e) && e.V < 1 {
 		digits = max(1, digits)
 	}
 	// A share short of all, or above none, must not be rounded to it.
 	for text := number(100*e.V, digits); digits < 5 && (e.V < 1 && text == number(100, digits) || e.V > 0 && text == number(0, digits)); text = number(100*e.V, digits) {
 		digits++
 	}
-	if e.V <= 0 || e.R == 1 && e.V >= 1 {
+	if e.V <= 0 || !hasInterval(e) && e.V >= 1 {
 		digits = 0
 	}
 	interval := ""
-	if e.R > 1 {
+	if hasInterval(e) {
 		interval = "[" + number(100*max(0, min(e.Lo, e.V)), digits) + ", " + number(100*max(min(1, e.Hi), e.V), digits) + "]"
 	}
 	return []string{number(100*e.V, digits) + " %", interval}

@@ -104,7 +104,7 @@ func toEstimate(e stats.Estimate, beyond clock.Time) *estimate {
 		return nil
 	}
 	out := &estimate{V: amount(e.V), Lo: amount(e.Lo), Hi: amount(e.Hi), N: e.N, R: e.R, Thin: e.Thin}
-	if e.R == 1 {
+	if e.R == 1 && e.Batches == 0 {
 		out.Lo, out.Hi = amount(math.NaN()), amount(math.NaN())
 	}
 	if math.IsInf(e.V, 1) && beyond > 0 {

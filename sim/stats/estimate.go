@@ -9,11 +9,12 @@ import (
 // Estimate is a number with what is known of its error: the mean over
 // replications and its 95 % Student-t interval.
 type Estimate struct {
-	V      float64 // mean over replications; +Inf when the quantile lies among requests never answered
-	Lo, Hi float64 // 95 % interval; equal to V when R = 1
-	N      int64   // observations behind it, all replications
-	R      int     // replications that gave a value; 1 = no interval, 0 = no value
-	Thin   bool    // fewer observations in a replication than the statistic needs (P99: 1,000)
+	V       float64 // mean over replications; +Inf when the quantile lies among requests never answered
+	Lo, Hi  float64 // 95 % interval; equal to V when R = 1
+	N       int64   // observations behind it, all replications
+	R       int     // replications that gave a value; 1 = no interval, 0 = no value
+	Batches int     // of one run that made the interval, when R = 1; 0 = none did
+	Thin    bool    // fewer observations in a replication than the statistic needs (P99: 1,000)
 }
 
 // Of returns the estimate from one value per replication. NaN marks a
@@ -69,7 +70,16 @@ func Share(values []float64, n int64) Estimate {
 // independent events leave possible (Clopper and Pearson, 97.5 % one-sided).
 func BadShare(values []float64, n int64) Estimate {
 	e := Share(values, n)
-	if e.R < 2 || e.Lo < e.Hi || n == 0 {
+	if e.R < 2 {
+		return e
+	}
+	return e.withFloor(n)
+}
+
+// withFloor widens an interval without width to what n independent events leave
+// possible.
+func (e Estimate) withFloor(n int64) Estimate {
+	if e.Lo < e.Hi || n == 0 {
 		return e
 	}
 	bad := math.Round(e.V * float64(n))
