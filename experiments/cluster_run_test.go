@@ -53,7 +53,7 @@ func TestClusterExperimentsAreGolden(t *testing.T) {
 			}
 		}
 		for _, p := range r.Pools {
-			fmt.Fprintf(&b, "pool %s: %.4g serve, %.4g paid, %.4g GPU hours, prefix hits %.3g, clock %.4g MHz, %.3g kWh\n", p.Name, p.Serving.V, p.Paid.V, p.GPUHours, p.PrefixHit.V, p.ClockMHz.V, p.EnergyKWh)
+			fmt.Fprintf(&b, "pool %s: %.4g serve, %.4g paid, %.4g GPU hours, prefix hits %.3g, clock %.4g MHz, %.3g kWh, %.3g unused\n", p.Name, p.Serving.V, p.Paid.V, p.GPUHours, p.PrefixHit.V, p.ClockMHz.V, p.EnergyKWh, p.Unused)
 		}
 		for _, c := range r.Costs {
 			if c.USD > 0 {

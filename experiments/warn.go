@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ func (l *loader) warn() {
 		l.warnDay(i)
 		l.warnClient(i)
 		l.warnPool(i)
+		l.warnTooLong(i)
 	}
 	for i := range l.e.Pools {
 		l.warnLength(i)
@@ -174,4 +176,30 @@ func (l *loader) warnLength(pool int) {
 
 func overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
+}
+
+// warnTooLong reports prompts that the pool of a class can never hold.
+func (l *loader) warnTooLong(class int) {
+	c, t := &l.e.Traffic[class], l.classes[class]
+	if c.Trace != nil || c.Session.On() {
+		return
+	}
+	pool := l.poolOf(c.Name)
+	prompt, err := c.Prompt.Compile()
+	if err != nil {
+		return
+	}
+	limit := pool.Engine.MaxModelLen
+	for k := range l.e.Pools { // prompt ranges: the most that any of them takes
+		if p := &l.e.Pools[k]; ranged(p) && (len(p.Classes) == 0 || slices.Contains(p.Classes, c.Name)) {
+			limit = max(limit, p.Engine.MaxModelLen)
+		}
+	}
+	if share := prompt.ShareAtLeast(limit); share > 0.001 {
+		t.Warnf("prompt", "shorten them, or take a pool with more max_model_len", "%s of the prompts of class %q have %d tokens or more, and max_model_len of pool %q is %d: they are rejected",
+			strings.Trim(config.Share.Format(math.Round(share*1000)/1000), `"`), c.Name, limit, pool.Name, limit)
+	}
+	if r := &c.Client.Retry; r.Times > 0 && c.Client.Timeout == 0 && c.Client.Patience.Kind == "" && pool.Engine.MaxWaiting == 0 && pool.Gate == (sim.Gate{}) && l.e.Limits == nil && len(l.e.Faults)+len(l.e.Rollouts)+len(l.e.Rules) == 0 && pool.Wear.MTBF == 0 {
+		t.Warnf("retry", "add timeout or patience", "clients of class %q retry after a time-out, a 429 or a fault, and none of these can happen here", c.Name)
+	}
 }

@@ -201,11 +201,22 @@ func (p *plan) mixAt(pool int, t clock.Time, hit float64, rate func(in *workload
 			w := r * p.shareOf(g, t)
 			limit := float64(p.exp.Pools[pool].Engine.MaxModelLen - 1)
 			cut := func(x float64) float64 { return min(x, limit) }
-			ep := prompt.Mean(cut)
+			fits := func(x float64) float64 { // longer prompts are rejected: no load
+				if x > limit {
+					return 0
+				}
+				return x
+			}
+			served := 1 - prompt.ShareAtLeast(int32(limit)+1)
+			if served <= 0 {
+				continue
+			}
+			w *= served
+			ep := prompt.Mean(fits) / served
 			eo := output.Mean(cut)
 			eo2 := output.Mean(func(x float64) float64 { return cut(x) * cut(x) })
 			m.prompt += w * ep * (1 - hit)
-			m.square += w * (prompt.Mean(func(x float64) float64 { return cut(x) * cut(x) }) * (1 - hit*hit))
+			m.square += w * (prompt.Mean(func(x float64) float64 { return fits(x) * fits(x) }) / served * (1 - hit*hit))
 			m.output += w * eo
 			m.context += w * (eo*ep + (eo2-eo)/2)
 			m.rate += w
@@ -278,7 +289,7 @@ func (p *plan) loads(pool, clockBin int, hit float64) []PhaseLoad {
 		}
 		// The fluid limit is that of mixing prefill and decode freely.
 		if e := &p.exp.Pools[pool].Engine; ok && e.Kind != "static" && e.Kind != "tgi" && e.CapacityPolicy != "static_batch" {
-			l.Saturation = p.saturation(pool, m, clockBin) * float64(p.exp.Pools[pool].Replicas)
+			l.Saturation = p.saturation(pool, m, clockBin) * float64(p.exp.Pools[pool].replicaLimit())
 		}
 		out = append(out, l)
 	}

@@ -157,6 +157,11 @@ func (c *cluster) run(ctx context.Context) error {
 		if err := s.advance(); err != nil {
 			return err
 		}
+		if s.sessions != nil {
+			if err := c.backdate(s, c.loop.Now()); err != nil {
+				return err
+			}
+		}
 		for u := range c.plan.exp.Traffic[k].Client.Users {
 			// users who think begin with that, or all of them would come at once
 			c.loop.At(c.loop.Now().Add(s.thinkTime(-1-int64(u))), timerUser, int64(k)<<userBits|int64(u))

@@ -288,3 +288,55 @@ func TestSlowReplicasTakeTheirFactor(t *testing.T) {
 	steps := func(r *rep) float64 { return r.phases[0][0][0].stage[stagePrefill] }
 	within(t, "prefill", steps(slow), 2*steps(fast), 1e-6)
 }
+
+// answers counts the answered requests of each pool.
+func answers(r *rep) (out []int64) {
+	for _, p := range r.pools {
+		n := int64(0)
+		for _, u := range p.use {
+			n += u.requests
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// Prompts go to the pool of their range; what finds a pool full, or down, overflows
+// along the chain; a rule sends what it says elsewhere.
+func TestRequestsFindTheirPool(t *testing.T) {
+	e := crowd(t, 5, 10*clock.Minute)
+	e.Traffic[0].Prompt = workloads.Dist{Kind: "uniform", Min: 1, Max: 1000}
+	main := e.Pools[0]
+	long, spare := main, main
+	main.MaxPrompt, long.Name, long.MinPrompt, spare.Name, spare.Standby = 500, "long", 500, "spare", true
+	e.Pools = []Pool{main, long, spare}
+	run := func(change func(e *Experiment)) []int64 {
+		x := e
+		x.Pools = append([]Pool{}, e.Pools...)
+		change(&x)
+		_, r := play(t, x, func() engine.Replica { return newSleeper() })
+		return answers(r)
+	}
+	n := run(func(*Experiment) {})
+	if d := float64(n[0]) / float64(n[0]+n[1]); math.Abs(d-0.5) > 0.04 || n[2] != 0 {
+		t.Errorf("ranges: %v", n)
+	}
+	n = run(func(x *Experiment) { x.Pools[1].OverflowTo, x.Pools[1].OverflowAt = "spare", 10 })
+	if got := float64(n[1]) / 600; math.Abs(got-1) > 0.1 || n[2] == 0 { // ten in flight for ten seconds each
+		t.Errorf("overflow: %v, %.2f/s in the long pool, want 1/s", n, got)
+	}
+	n = run(func(x *Experiment) {
+		x.Pools[1].OverflowTo, x.Pools[1].OverflowAt = "spare", 1000
+		x.Faults = []Fault{{Pool: "long", Replicas: 1}}
+	})
+	if n[1] != 0 || n[2] == 0 {
+		t.Errorf("overflow of a pool that is down: %v", n)
+	}
+	n = run(func(x *Experiment) {
+		x.SLOs = []slo.Objective{{Name: "s", Class: "chat", Metric: slo.E2E, Threshold: clock.Second, Target: .9, Window: clock.Day}}
+		x.Rules = []Rule{{Name: "r", Signal: "misses", SLO: "s", Above: .5, Below: .1, Window: clock.Minute, Action: "route", Class: []string{"chat"}, To: "spare", Over: 900}}
+	})
+	if d := float64(n[2]) / float64(n[0]+n[1]+n[2]); math.Abs(d-0.1) > 0.02 {
+		t.Errorf("route of prompts over 900: %v", n)
+	}
+}

@@ -193,6 +193,7 @@ func (p *plan) pool(reps []*rep, k, phases int, end clock.Time) PoolResult {
 		out.SaturationRate = out.Load[last].Saturation
 		out.PeakLoad = out.Load[last].PeakRate / out.SaturationRate
 	}
+	out.Unused = p.unused(k, &out)
 	var work poolWindow
 	for i := range list {
 		work.merge(&list[i].total)

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"math"
+
 	"slosim/models"
 	"slosim/sim/stats"
 )
@@ -105,4 +107,19 @@ func (out *PoolResult) spend(spec *Pool, list []poolRep, hours float64) {
 	if spec.Thermal.Enabled {
 		out.EnergyKWh = gpus * stats.Of(over(list, func(r poolRep) float64 { return r.total.power * monitorInterval.Seconds() / 3.6e6 }), n).V
 	}
+}
+
+// unused returns the share of a pool's paid capacity that its traffic did not need.
+func (p *plan) unused(k int, out *PoolResult) float64 {
+	used, span := 0.0, 0.0
+	each := out.Paid.V / float64(p.exp.Pools[k].replicaLimit())
+	for i, l := range out.Load {
+		if l.Saturation == 0 {
+			return math.NaN()
+		}
+		seconds := p.phases[i].to.Sub(p.phases[i].from).Seconds()
+		used += seconds * min(1, l.MeanRate/(l.Saturation*each))
+		span += seconds
+	}
+	return 1 - used/span
 }

@@ -81,9 +81,9 @@ func loadFinding(p *PoolResult) []Finding {
 		return nil
 	}
 	first, last := p.Load[0], p.Load[len(p.Load)-1]
-	f := Finding{Title: fmt.Sprintf("Load of pool %s at the peak: %s of saturation", p.Name, percent(roundTo(p.PeakLoad, 2)))}
+	f := Finding{Title: fmt.Sprintf("Load of pool %s at the peak: %s of saturation", p.Name, percent(roundTo(p.PeakLoad, 3)))}
 	if len(p.Load) > 1 && first.Saturation > 0 {
-		f.Title = fmt.Sprintf("Load of pool %s at the peak: %s → %s of saturation", p.Name, percent(roundTo(first.PeakRate/first.Saturation, 2)), percent(roundTo(p.PeakLoad, 2)))
+		f.Title = fmt.Sprintf("Load of pool %s at the peak: %s → %s of saturation", p.Name, percent(roundTo(first.PeakRate/first.Saturation, 3)), percent(roundTo(p.PeakLoad, 3)))
 		f.Evidence = fmt.Sprintf("%.3g requests/s at the peak against %.3g/s of this mix that the pool can serve (%.3g/s before)", last.PeakRate, last.Saturation, first.Saturation)
 	} else {
 		f.Evidence = fmt.Sprintf("%.3g requests/s at the peak against %.3g/s that the pool can serve", last.PeakRate, last.Saturation)

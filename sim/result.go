@@ -206,7 +206,7 @@ type PoolResult struct {
 	LinkUse        stats.Estimate // share of the KV link that transfers took; 0 without one
 	ITL            []PhaseITL     // per phase
 	Load           []PhaseLoad    // per phase
-	SaturationRate float64        // requests/s of the last phase's mix that the pool can serve
+	SaturationRate float64        // requests/s of the last phase's mix that the pool can serve, an autoscaled one at its most
 	PeakLoad       float64        // highest rate of the last phase ÷ SaturationRate
 	ClockMHz       stats.Estimate // mean
 	ClockMinMHz    float64
@@ -219,6 +219,7 @@ type PoolResult struct {
 	EnergyKWh      float64 // of the span, GPUs of replicas that serve
 	IdleGPUHours   float64 // of GPUHours: no step ran
 	IdleUSD        float64
+	Unused         float64 // share of what was paid for that the traffic did not need: 1 − mean rate ÷ what the paid replicas can serve; NaN without a closed form
 	Split          StepSplit
 }
 

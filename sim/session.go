@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slosim/models"
 	"slosim/sim/clock"
 	"slosim/sim/rng"
 	"slosim/workloads"
@@ -79,4 +80,68 @@ func (s *sessions) answered(k int32, r *workloads.Request, failed bool) bool {
 	x.next = s.spare
 	s.spare = k
 	return false
+}
+
+// maxBackdated bounds the turns before the start that are walked through.
+const maxBackdated = 3_000_000
+
+// sessionHorizon returns how long before the start sessions may have begun that
+// still go on then: as long as nearly the longest lasts.
+func (p *plan) sessionHorizon(class int, s *source) clock.Duration {
+	const n = 1000
+	cycle := s.answer.Seconds()
+	for k := range n {
+		if s.thinking {
+			cycle += max(0, s.think.Quantile((float64(k)+.5)/n)) / n
+		}
+	}
+	horizon := 1.2 * cycle * float64(min(s.sessions.turns.At(.9999), workloads.MaxTurns))
+	if rate := p.exp.Traffic[class].Rate.Mean; rate > 0 {
+		horizon = min(horizon, maxBackdated/rate)
+	}
+	return clock.FromSeconds(min(horizon, 60*86400))
+}
+
+// answerTime is about how long an answer of a class takes: on an idle replica, with
+// its mean lengths.
+func (p *plan) answerTime(class int) clock.Duration {
+	c := &p.exp.Traffic[class]
+	prompt, err := c.Prompt.Compile()
+	if err != nil {
+		return 0
+	}
+	output, err := c.Output.Compile()
+	if err != nil {
+		return 0
+	}
+	same := func(x float64) float64 { return x }
+	pool := int(p.poolOf[class])
+	row := p.models[pool].Step(models.Batch{Tokens: 1, Seqs: 1, DecodeSeqs: 1, DecodeCtx: int64(prompt.Mean(same))}, p.exp.Pools[pool].startBin())
+	n := int32(min(prompt.Mean(same)+float64(c.System.Tokens)+1, float64(p.exp.Pools[pool].Engine.MaxModelLen-1)))
+	return p.idleTTFT(pool, max(1, n)) + clock.Duration(float64(row.Total())/1000*output.Mean(same))
+}
+
+// backdate lets the sessions that began before the start go on: a class is in full
+// swing from the beginning. Their turns so far are walked through with answers that
+// take as long as on an idle replica; the next one is sent when its time has come.
+func (c *cluster) backdate(s *source, start clock.Time) error {
+	for s.next.Send < start {
+		k := s.sessions.open(s.next.Index)
+		for t := s.next.Send; ; {
+			if t >= start {
+				c.loop.At(t, timerUser, int64(s.class)<<userBits|int64(k))
+				break
+			}
+			var r workloads.Request
+			s.shapeTurn(k, t, &r)
+			if !s.sessions.answered(k, &r, false) {
+				break
+			}
+			t = t.Add(s.answer + s.thinkTime(r.Index))
+		}
+		if err := s.advance(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -80,3 +80,26 @@ func TestSessionsForgetAtTheirLimit(t *testing.T) {
 		t.Errorf("longest prompt %.0f, the limit is 4000", most)
 	}
 }
+
+// However long sessions last, a class is in full swing from the start: those that
+// began before it go on.
+func TestLongSessionsAreThereFromTheStart(t *testing.T) {
+	e := chatting(t, 2, 20*clock.Minute)
+	e.Warmup, e.Replications = 10*clock.Minute, 2
+	c := &e.Traffic[0]
+	c.Rate.Mean = 4
+	c.Prompt = workloads.Dist{Kind: "fixed", Mean: 20}
+	c.Output = workloads.Dist{Kind: "fixed", Mean: 20}
+	c.Session = workloads.Session{Turns: workloads.Dist{Kind: "fixed", Mean: 200}, Think: workloads.Dist{Kind: "exponential", Mean: 60}}
+	r, err := Run(context.Background(), e, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rate := float64(r.Phases[0].Classes[0].N) / 2 / e.Duration.Seconds(); math.Abs(rate/4-1) > 0.06 {
+		t.Errorf("%.3f requests/s, the experiment says 4", rate)
+	}
+	// In the middle of their lives sessions have said half of what they will say.
+	if mean := r.Phases[0].Classes[0].Prompt.Mean.V; math.Abs(mean/(800+20+99.5*40)-1) > 0.1 {
+		t.Errorf("prompts of %.0f tokens on average", mean)
+	}
+}

@@ -26,7 +26,8 @@ type source struct {
 	thinking           bool
 	think              workloads.Lengths
 	thinks             rng.Source
-	sessions           *sessions // nil: every request stands alone
+	answer             clock.Duration // about how long one takes: for sessions before the start
+	sessions           *sessions      // nil: every request stands alone
 	patient            bool
 	patience           workloads.Lengths
 	patiences, jitters rng.Source
@@ -51,6 +52,8 @@ func (p *plan) newSource(class int, seed uint64, from, until clock.Time) (*sourc
 		if err = s.prepareThinking(c.Session.Think, c.Stream, seed); err != nil {
 			return nil, err
 		}
+		s.answer = p.answerTime(class)
+		from = from.Add(-p.sessionHorizon(class, s))
 	}
 	switch {
 	case len(c.Recorded) > 0:

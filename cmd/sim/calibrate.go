@@ -82,6 +82,9 @@ at a bound, and what these data do not identify.`,
 	return cmd
 }
 
+// worstFit is the mean absolute error from which a fit explains nothing.
+const worstFit = 0.5
+
 // fitConstants reads, fits, prints and writes.
 func fitConstants(ctx context.Context, args []string, f calibrateFlags, command string, stdout, stderr io.Writer) error {
 	cases, ids, err := f.cases(args)
@@ -114,6 +117,9 @@ func fitConstants(ctx context.Context, args []string, f calibrateFlags, command 
 		return &exit{exitInput, err}
 	}
 	fit.Print(stdout)
+	if fit.Within > worstFit {
+		return &exit{exitInput, fmt.Errorf("the fitted replay is still off by %.0f %%: nothing is written\n  is a unit wrong (seconds for milliseconds), or is the experiment another deployment than the measured one?", 100*fit.Within)}
+	}
 	var text bytes.Buffer
 	fit.Write(&text, calibrate.Header{Engine: d.Engine.Kind, Since: f.since, GPU: d.Deployment.GPU.Name, Command: command, FittedOn: ids})
 	if err := os.WriteFile(f.out, text.Bytes(), 0o644); err != nil {

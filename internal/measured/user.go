@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -130,6 +131,9 @@ func (r *Run) finish(path string) error {
 		if impossible*50 > answered {
 			return fmt.Errorf("%s: in %d of %d requests the end-to-end latency is shorter than TTFT: are their units mixed?", path, impossible, answered)
 		}
+		if err := r.checkUnits(path); err != nil {
+			return err
+		}
 		r.fromRequests(0)
 		r.rate()
 	}
@@ -138,6 +142,28 @@ func (r *Run) finish(path string) error {
 	}
 	if len(r.Load.Requests) == 0 {
 		return fmt.Errorf("%s: it does not say what was sent: request lengths and the rate or concurrency are missing", path)
+	}
+	return nil
+}
+
+// unitGap is the jump between neighbouring latencies from which two units are the
+// better explanation: seconds and milliseconds are 1,000 apart.
+const unitGap = 50
+
+// checkUnits reports latencies that fall into two heaps far apart.
+func (r *Run) checkUnits(path string) error {
+	var perToken []float64
+	for _, q := range r.Load.Requests {
+		if q.Seen && !q.Failed && q.Output > 0 {
+			perToken = append(perToken, q.E2E/float64(q.Output))
+		}
+	}
+	slices.Sort(perToken)
+	n := len(perToken)
+	for i := n / 20; i+1 < n-n/20; i++ {
+		if perToken[i] > 0 && perToken[i+1]/perToken[i] > unitGap {
+			return fmt.Errorf("%s: latencies per output token fall into two heaps, %d up to %.3g s and %d from %.3g s on: are their units mixed?", path, i+1, perToken[i], n-i-1, perToken[i+1])
+		}
 	}
 	return nil
 }

@@ -149,14 +149,18 @@ func (s *story) costRows() (rows [][]string) {
 					money(c.USD), money(1000 * c.USDPerRequest), money(c.USDPerMIn), money(c.USDPerMOut)})
 			}
 		}
-		rows = append(rows, []string{clean(p.Name), "of which no step ran", "", hours(p.IdleGPUHours), money(p.IdleUSD), "", "", ""})
+		if spare := p.Unused; !math.IsNaN(spare) {
+			rows = append(rows, []string{clean(p.Name), "of which unused", share(spare), hours(spare * p.GPUHours), money(spare * p.USD), "", "", ""})
+		} else {
+			rows = append(rows, []string{clean(p.Name), "of which no step ran", "", hours(p.IdleGPUHours), money(p.IdleUSD), "", "", ""})
+		}
 	}
 	return rows
 }
 
 func hours(v float64) string { return number(v, decimals(v, 0)) }
 
-const costNote = "Of the counted span, mean over replications. A pool's whole cost is dealt out to its classes by their tokens, weighted with the time that a token takes there; idle time is a part of it and listed once more."
+const costNote = "Of the counted span, mean over replications. A pool's whole cost is dealt out to its classes by their tokens, weighted with the time that a token takes there; unused capacity, 1 − mean rate ÷ what the paid replicas can serve, is a part of it and listed once more."
 
 func (s *story) costTable() *tableView {
 	if len(s.r.Costs) == 0 {

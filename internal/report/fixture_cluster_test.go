@@ -27,7 +27,7 @@ func clusterRun() *sim.Result {
 		o := &r.Phases[i].Classes[0].Outcomes
 		o.Refused[sim.RefusedRate], o.Refused[sim.RefusedDown] = o.Rejected/2, o.Rejected-o.Rejected/2
 	}
-	r.Pools[0].IdleGPUHours, r.Pools[0].IdleUSD = 62.2, 183.5
+	r.Pools[0].IdleGPUHours, r.Pools[0].IdleUSD, r.Pools[0].Unused = 62.2, 183.5, .62
 	r.Costs = []sim.ClassCost{
 		{Class: "chat", Pool: "main", Requests: 1_389_502, TokensIn: 6.4e9, TokensOut: 3.5e8, GPUHours: 2100, USD: 6195, USDPerRequest: .00446, USDPerMIn: .61, USDPerMOut: 6.5},
 		{Class: "batch", Pool: "main", Requests: 1203, TokensIn: 2.4e8, TokensOut: 1.5e6, GPUHours: 204, USD: 601.8, USDPerRequest: .5, USDPerMIn: .61, USDPerMOut: 6.5},

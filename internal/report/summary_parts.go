@@ -197,7 +197,8 @@ type summaryPool struct {
 	EnergyKWh      amount        `json:"energy_kwh"`
 	IdleGPUHours   amount        `json:"idle_gpu_hours"` // of gpu_hours: no step ran
 	IdleUSD        amount        `json:"idle_usd"`
-	Serving        *estimate     `json:"serving"` // replicas, mean over time
+	Unused         amount        `json:"unused_share"` // of the paid capacity, by its mean load
+	Serving        *estimate     `json:"serving"`      // replicas, mean over time
 	Paid           *estimate     `json:"paid"`
 	StepShares     stepShares    `json:"step_shares"`
 }
@@ -318,7 +319,7 @@ func toPool(p *sim.PoolResult) summaryPool {
 		ClockMHz: toEstimate(p.ClockMHz, 0), ClockMinMHz: amount(p.ClockMinMHz), PowerW: toEstimate(p.PowerW, 0),
 		TempC: toEstimate(p.TempC, 0), TempMaxC: amount(p.TempMaxC), GPUHours: amount(p.GPUHours),
 		USD: unknownIfZero(p.USD), USDPerMonth: unknownIfZero(p.USDPerMonth), EnergyKWh: amount(p.EnergyKWh),
-		IdleGPUHours: amount(p.IdleGPUHours), IdleUSD: unknownIfZero(p.IdleUSD), Serving: toEstimate(p.Serving, 0), Paid: toEstimate(p.Paid, 0),
+		IdleGPUHours: amount(p.IdleGPUHours), IdleUSD: unknownIfZero(p.IdleUSD), Unused: amount(p.Unused), Serving: toEstimate(p.Serving, 0), Paid: toEstimate(p.Paid, 0),
 		StepShares: stepShares{amount(p.Split.Gemm), amount(p.Split.Attn), amount(p.Split.Comm), amount(p.Split.Small), amount(p.Split.Head), amount(p.Split.Host)},
 	}
 	for _, l := range p.Load {
