@@ -21,7 +21,7 @@ const (
 	confirmFrom = 1001
 	confirmReps = 2
 	fullFrom    = 2001
-	fullReps    = 3
+	fullReps    = 2
 )
 
 // search finds causes and levers on the busiest hours.
