@@ -64,9 +64,11 @@ func (t tree) set(set string) error {
 			}
 			at = x[key]
 		case []map[string]any:
-			if at = named(x, key); at == nil {
+			found := named(x, key)
+			if found == nil {
 				return fmt.Errorf("--set %s: there is no table %q", set, key)
 			}
+			at = found
 		default:
 			return fmt.Errorf("--set %s leads into a single value", set)
 		}
