@@ -136,7 +136,7 @@ func compareWorlds(before, after *world, material float64) *Review {
 		}
 	}
 	for _, f := range after.reps[0].Findings {
-		r.Why = append(r.Why, strings.TrimSuffix(f.Title, ".")+". "+sentence(f.Evidence))
+		r.Why = append(r.Why, strings.TrimSuffix(f.Title, ".")+". "+sentence(strings.TrimSuffix(f.Evidence, "."))+".")
 	}
 	r.series = newSeriesPair(before, after)
 	for _, c := range e.Changes {
