@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -74,11 +75,15 @@ func planFailure(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return &exit{exitInterrupted, errors.New("interrupted; what was simulated is remembered: the same command goes on from there")}
 	}
+	if planner.IsInput(err) {
+		return &exit{exitInput, err}
+	}
 	return &exit{failure(err), err}
 }
 
 func newValidate() *cobra.Command {
 	var f planFlags
+	var claims string
 	cmd := &cobra.Command{
 		Use:   "validate FILE",
 		Short: "Put planner formulas to the test: each against a grid of simulations",
@@ -89,8 +94,16 @@ answer, where it breaks and why.
 Formulas are data: an expression, or a command that reads JSON and answers JSON.
 The shipped ones: experiments/planner-formulas.toml.`,
 		Example: "  sim validate experiments/planner-formulas.toml",
-		Args:    oneFile(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if claims != "" && len(args) == 0 {
+				return nil
+			}
+			return oneFile(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if claims != "" {
+				return f.fieldClaims(cmd, claims)
+			}
 			file, err := planner.Load(args[0])
 			if err != nil {
 				return &exit{exitInput, err}
@@ -108,7 +121,28 @@ The shipped ones: experiments/planner-formulas.toml.`,
 		},
 	}
 	f.add(cmd)
+	cmd.Flags().StringVar(&claims, "claims", "", "instead: simulate the claims of the field and write the page to this `file`")
 	return cmd
+}
+
+// fieldClaims writes docs/claims.md.
+func (f *planFlags) fieldClaims(cmd *cobra.Command, path string) error {
+	o, done, err := f.options()
+	if err != nil {
+		return &exit{exitInput, err}
+	}
+	c, err := planner.TryFieldClaims(cmd.Context(), o)
+	done()
+	if err != nil {
+		return planFailure(err)
+	}
+	var page bytes.Buffer
+	c.Markdown(&page)
+	if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
+		return &exit{exitInternal, err}
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "Claims: %s\n", path)
+	return nil
 }
 
 // nameOf is a file's name without folder and .toml.

@@ -76,7 +76,7 @@ func ClimbLadder(ctx context.Context, e sim.Experiment, target float64, span Spa
 		}
 	}
 	if l.Watched == nil {
-		return nil, fmt.Errorf("the experiment has no [[slo]] on ttft or tpot: there is nothing to watch\n  add one, for example: metric = \"ttft\", threshold = \"2s\", objective = \"99%%\"")
+		return nil, inputErrorf("the experiment has no [[slo]] on ttft or tpot: there is nothing to watch\n  add one, for example: metric = \"ttft\", threshold = \"2s\", objective = \"99%%\"")
 	}
 	lab := newLab(o)
 	factor, err := lab.saturationFactor(ctx, e, 5*clock.Minute, 5*clock.Minute)

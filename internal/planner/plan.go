@@ -101,7 +101,7 @@ func MakePlan(ctx context.Context, spec PlanSpec, o Options) (*Plan, error) {
 		return nil, err
 	}
 	if len(e.SLOs) == 0 {
-		return nil, fmt.Errorf("the experiment has no [[slo]]: there is nothing to plan for")
+		return nil, inputErrorf("the experiment has no [[slo]]: there is nothing to plan for")
 	}
 	p := &planning{spec: spec, lab: newLab(o), plan: &Plan{Spec: spec, Experiment: e}}
 	if err := p.candidates(); err != nil {
@@ -135,7 +135,7 @@ func (p *planning) candidates() error {
 			}
 		}
 		if combos = next; len(combos) > 1000 {
-			return fmt.Errorf("more than 1,000 candidates: shorten the lists")
+			return inputErrorf("more than 1,000 candidates: shorten the lists")
 		}
 	}
 	for _, sets := range combos {
@@ -156,7 +156,7 @@ func (p *planning) candidates() error {
 			continue
 		}
 		if c.pool = slices.IndexFunc(e.Pools, func(x sim.Pool) bool { return x.Name == p.spec.Pool || p.spec.Pool == "" }); c.pool < 0 {
-			return fmt.Errorf("there is no pool %q", p.spec.Pool)
+			return inputErrorf("there is no pool %q", p.spec.Pool)
 		}
 		c.base = scaled(e, math.Max(1, p.spec.Spike))
 		c.base.Title = c.Name

@@ -3,7 +3,6 @@ package planner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -37,11 +36,11 @@ var ErrNoRate = errors.New("its traffic has no rate that can be scaled")
 func checkRates(e *sim.Experiment) error {
 	for _, c := range e.Traffic {
 		if c.Trace != nil || len(c.Recorded) > 0 || c.Client.Users > 0 || c.Rate.Requests > 0 {
-			return fmt.Errorf("class %s: %w: it is a trace, users in a loop or a number of requests\n  give the class a rate, for example one that sim trace --fit writes", c.Name, ErrNoRate)
+			return inputErrorf("class %s: %w: it is a trace, users in a loop or a number of requests\n  give the class a rate, for example one that sim trace --fit writes", c.Name, ErrNoRate)
 		}
 	}
 	if !(totalRate(e) > 0) {
-		return ErrNoRate
+		return &InputError{ErrNoRate}
 	}
 	return nil
 }
@@ -108,7 +107,7 @@ func (l *lab) saturationFactor(ctx context.Context, e sim.Experiment, duration, 
 		}
 		load := loadOf(points[0].Runs[0])
 		if !(load > 0) || math.IsInf(load, 1) {
-			return 0, fmt.Errorf("the saturation of pool %s has no closed form (engine %s)\n  this works for vllm, sglang and trtllm with independent requests", e.Pools[0].Name, e.Pools[0].Engine.Kind)
+			return 0, inputErrorf("the saturation of pool %s has no closed form (engine %s)\n  this works for vllm, sglang and trtllm with independent requests", e.Pools[0].Name, e.Pools[0].Engine.Kind)
 		}
 		at := factor
 		if pass == 0 {
