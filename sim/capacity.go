@@ -289,7 +289,7 @@ func (p *plan) loads(pool, clockBin int, hit float64) []PhaseLoad {
 		}
 		// The fluid limit is that of mixing prefill and decode freely.
 		if e := &p.exp.Pools[pool].Engine; ok && e.Kind != "static" && e.Kind != "tgi" && e.CapacityPolicy != "static_batch" {
-			l.Saturation = p.saturation(pool, m, clockBin) * float64(p.exp.Pools[pool].replicaLimit())
+			l.Saturation = p.saturation(pool, m, clockBin) * float64(p.exp.Pools[pool].Limit())
 		}
 		out = append(out, l)
 	}

@@ -112,7 +112,7 @@ func (out *PoolResult) spend(spec *Pool, list []poolRep, hours float64) {
 // unused returns the share of a pool's paid capacity that its traffic did not need.
 func (p *plan) unused(k int, out *PoolResult) float64 {
 	used, span := 0.0, 0.0
-	each := out.Paid.V / float64(p.exp.Pools[k].replicaLimit())
+	each := out.Paid.V / float64(p.exp.Pools[k].Limit())
 	for i, l := range out.Load {
 		if l.Saturation == 0 {
 			return math.NaN()

@@ -138,7 +138,7 @@ func (c *cluster) bringBack(now clock.Time, f *fleet, down []int) {
 // hit returns the replicas that a fault is about.
 func (x *Fault) hit(spec *Pool) []int {
 	var out []int
-	for i := range spec.Replicas {
+	for i := range spec.Limit() { // those that are off are passed over when it comes
 		if x.Zone > 0 && i%max(1, spec.Zones) == x.Zone-1 || x.Zone == 0 && i < x.Replicas {
 			out = append(out, i)
 		}
@@ -164,7 +164,7 @@ func (c *cluster) fault(n int) func(p *kernel.Process) {
 		} else {
 			down = c.takeDown(p.Now(), f, hit)
 		}
-		c.note(p.Now(), fmt.Sprintf("pool %s: %d of %d replicas %s", f.spec.Name, len(hit), f.spec.Replicas, verb))
+		c.note(p.Now(), fmt.Sprintf("pool %s: %d of %d replicas %s", f.spec.Name, len(hit), len(f.views), verb))
 		if x.For == 0 {
 			return
 		}

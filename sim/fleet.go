@@ -48,8 +48,8 @@ type fleet struct {
 	warm    []clock.Time // of each place in the warm pool: from when on it is filled
 }
 
-// replicaLimit is how many replicas a pool may ever have.
-func (p *Pool) replicaLimit() int {
+// Limit is how many replicas a pool may ever have.
+func (p *Pool) Limit() int {
 	if p.Autoscale != nil {
 		return max(p.Replicas, p.Autoscale.Max)
 	}
@@ -58,7 +58,7 @@ func (p *Pool) replicaLimit() int {
 
 func (c *cluster) newFleet(k int, seed uint64) {
 	spec := &c.plan.exp.Pools[k]
-	n := spec.replicaLimit()
+	n := spec.Limit()
 	meter := &gapMeter{plan: c.plan, phases: make([]gaps, len(c.plan.phases))}
 	c.gaps = append(c.gaps, meter)
 	f := fleet{

@@ -53,7 +53,7 @@ func newMonitor(c *cluster) *monitor {
 	m := &monitor{c: c}
 	for k := range c.pools {
 		spec := &c.plan.exp.Pools[k]
-		pm := poolMonitor{thermal: spec.Thermal.Enabled, windows: make([]poolWindow, c.plan.windows), spent: make([]engine.Spent, spec.replicaLimit()), factor: make([]int, spec.replicaLimit())}
+		pm := poolMonitor{thermal: spec.Thermal.Enabled, windows: make([]poolWindow, c.plan.windows), spent: make([]engine.Spent, spec.Limit()), factor: make([]int, spec.Limit())}
 		if pm.thermal {
 			pm.heat = models.NewHeat(spec.Deployment, spec.Thermal.AmbientC)
 			pm.rest(spec, c.plan.exp.Start-c.plan.exp.Warmup)
@@ -62,7 +62,7 @@ func newMonitor(c *cluster) *monitor {
 			pm.spent[i].Until = clock.Time(-c.plan.exp.Warmup)
 		}
 		m.pools = append(m.pools, pm)
-		for range spec.replicaLimit() {
+		for range spec.Limit() {
 			m.poolOf = append(m.poolOf, int32(k))
 		}
 	}

@@ -41,8 +41,17 @@ type inForce struct {
 func (c *cluster) degrade(p *kernel.Process) {
 	rules := c.plan.exp.Rules
 	on := make([]bool, len(rules))
+	told := p.Now() >= 0
 	for {
 		p.Sleep(ruleInterval)
+		if !told && p.Now() >= 0 { // the timeline begins with what is in force
+			told = true
+			for k := range rules {
+				if on[k] {
+					c.note(p.Now(), fmt.Sprintf("rule %q is in force since before the start", rules[k].Name))
+				}
+			}
+		}
 		for k := range rules {
 			r := &rules[k]
 			v := c.signal(p.Now(), r)

@@ -23,7 +23,7 @@ func (t *ThermalSpec) inletAt(week clock.Duration) float64 {
 func (pm *poolMonitor) rest(spec *Pool, week clock.Duration) {
 	t := &spec.Thermal
 	pm.inletC, pm.hotFrom, pm.hotC = t.inletAt(week), t.HotFrom, t.HotC
-	n := spec.replicaLimit()
+	n := spec.Limit()
 	if t.RackW > 0 {
 		pm.capW = make([]float64, n)
 		for i := range pm.capW {
