@@ -90,7 +90,7 @@ func (r *Review) advice() string {
 			return fmt.Sprintf("No lever tried restores everything. The best mends %s: %s, %s.", strings.Join(l.Restores, " and "), l.Name, l.Dose)
 		}
 	}
-	return "No lever tried restores what the change breaks."
+	return "None of the levers that were tried restores what the change breaks."
 }
 
 func (r *Review) causeGrid() report.Grid {

@@ -57,10 +57,10 @@ func (s *search) busiest() (name string, i int) {
 	return pools[i].Name, i
 }
 
-// candidates are the levers that suit the experiment.
+// candidates are the levers that suit the experiment, in the order in which they are
+// tried.
 func (s *search) candidates() []candidate {
-	list := s.poolLevers()
-	list = append(list, s.subjectLevers()...)
+	list := append(s.subjectLevers(), s.poolLevers()...)
 	return append(list, s.renegotiated())
 }
 

@@ -69,14 +69,11 @@ func (s *search) all(ctx context.Context) error {
 	}
 	s.tree.absolute(s.text.Dir)
 
-	var wg sync.WaitGroup
-	wg.Go(func() { s.causes(ctx) })
-	wg.Go(func() { s.promises(ctx) })
-	wg.Go(func() { s.canary(ctx) })
 	list := s.candidates()
 	found := make([]*Lever, len(list))
+	jobs := []func(){func() { s.causes(ctx) }}
 	for i := range list {
-		wg.Go(func() {
+		jobs = append(jobs, func() {
 			l, err := s.dose(ctx, &list[i])
 			if err != nil {
 				s.untried(list[i].name, err)
@@ -86,7 +83,7 @@ func (s *search) all(ctx context.Context) error {
 			found[i] = l
 		})
 	}
-	wg.Wait()
+	inOrder(cap(s.lab.slots), append(jobs, func() { s.promises(ctx) }, func() { s.canary(ctx) }))
 	for _, l := range found {
 		if l != nil {
 			s.review.Levers = append(s.review.Levers, *l)
@@ -98,6 +95,24 @@ func (s *search) all(ctx context.Context) error {
 	slices.Sort(s.review.NotTried)
 	s.review.NotTried = append(s.review.NotTried, "other GPUs and TP degrees, P/D split, priority, canary pace and hour (simulate them as a CHANGE of their own)")
 	return nil
+}
+
+// inOrder starts jobs in order, n at a time: what a time limit cuts off comes last.
+func inOrder(n int, jobs []func()) {
+	next := make(chan func())
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			for job := range next {
+				job()
+			}
+		})
+	}
+	for _, job := range jobs {
+		next <- job
+	}
+	close(next)
+	wg.Wait()
 }
 
 // untried notes what could not be tried and why.
