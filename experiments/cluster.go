@@ -170,10 +170,10 @@ func (l *loader) limit(t *config.Table) {
 	var x sim.Limit
 	if t.Has("limit") {
 		sub := t.Sub("limit", `limit = { requests = "10/s", tokens = 50000, in_flight = 100, max_prompt = 32000 }`)
-		x.Requests = config.Read(sub, "requests", config.Rate, config.Default(0.0, "no limit"), config.Example[float64](`"10/s"`), config.Above(0, maxRate))
-		x.Tokens = config.Read(sub, "tokens", config.Float, config.Default(0.0, "no limit"), config.Note[float64]("prompt and output, per second"), config.Example[float64]("50000"), config.Above(0.0, 1e12))
+		x.Requests = config.Read(sub, "requests", config.Rate, config.Default(0.0, "no limit"), config.Example[float64](`"10/s"`), config.Between(0, maxRate))
+		x.Tokens = config.Read(sub, "tokens", config.Float, config.Default(0.0, "no limit"), config.Note[float64]("prompt and output, per second"), config.Example[float64]("50000"), config.Between(0.0, 1e12))
 		x.Burst = config.Read(sub, "burst", config.Span, config.Default(clock.Second, "of either rate may be saved up"), config.Example[clock.Duration](`"5s"`), config.Between(clock.Millisecond, clock.Day)).Seconds()
-		x.InFlight = config.Read(sub, "in_flight", config.Int, config.Default(0, "no limit"), config.Example[int]("100"), config.Between(1, 1<<30))
+		x.InFlight = config.Read(sub, "in_flight", config.Int, config.Default(0, "no limit"), config.Example[int]("100"), config.Between(0, 1<<30))
 		x.MaxPrompt = int32(config.Read(sub, "max_prompt", config.WholeTokens, config.Default(0, "no limit"), config.Example[int]("32000"), config.Between(0, 1<<30)))
 		x.Weight = config.Read(sub, "weight", config.Float, config.Default(1.0, `share at a gate with order = "fair"`), config.Example[float64]("3"), config.Above(0, 1e6))
 		if x.Requests > 0 && x.Requests*x.Burst < 1 {
