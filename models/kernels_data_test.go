@@ -147,7 +147,7 @@ func matchesFit(t *testing.T, what string, held, all fitErrors, statedPct, barPc
 	t.Helper()
 	got := held.mapePct()
 	t.Logf("%s: mean error %.2f %% on %d left-out points, %.2f %% on all %d (catalogue: %.1f %%)", what, got, len(held), all.mapePct(), len(all), statedPct)
-	if math.Abs(got-statedPct) > 0.15 {
+	if math.Abs(got-statedPct) > 0.07 {
 		t.Errorf("%s: mean error %.2f %%, the catalogue says %.1f %%", what, got, statedPct)
 	}
 	if barPct > 0 && got > barPct {
