@@ -12,6 +12,7 @@ import (
 // in flight ends by itself.
 func (v *VLLM) Cancel(now clock.Time, i, id int32) (sent int32, gone bool) {
 	v.advance(now)
+	v.calm = unknown
 	if i < 0 || v.rows.rows[i].id != id {
 		return 0, false
 	}
@@ -69,6 +70,7 @@ func (v *VLLM) leaveFront(i int32) bool {
 		return false
 	}
 	v.front = slices.Delete(v.front, k, k+1)
+	v.nextDue()
 	return true
 }
 

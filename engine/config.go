@@ -30,7 +30,8 @@ type Config struct {
 	Gaps  Gaps // takes the gaps between output tokens; nil = nobody
 }
 
-// Gaps takes inter-token latencies.
+// Gaps takes inter-token latencies. A replica may keep the gaps of a run of equal
+// steps back until the run ends or Spent is called.
 type Gaps interface {
 	// Gap says that so many output tokens were made at end, each of them a length
 	// after the one before it. Runs of steps of nearly equal length come as one.

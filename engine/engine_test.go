@@ -156,7 +156,7 @@ func (s *scenario) play(v *VLLM, look func(now clock.Time)) []Event {
 		case a.req.Prompt == 0:
 			v.SetClock(a.at, a.bin)
 		default:
-			handles[a.req.ID] = v.Submit(a.at, a.req)
+			handles[a.req.ID] = v.Submit(a.at, &a.req)
 		}
 	}
 	drain(s.until)
@@ -302,7 +302,7 @@ func TestEveryStepEqualsTheReference(t *testing.T) {
 				v.SetClock(a.at, a.bin)
 				ref.bin = a.bin
 			default:
-				handles[a.req.ID] = v.Submit(a.at, a.req)
+				handles[a.req.ID] = v.Submit(a.at, &a.req)
 				ref.submit(a.at, a.req)
 			}
 		}

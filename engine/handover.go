@@ -25,7 +25,7 @@ func (v *VLLM) Release(now clock.Time, i int32) {
 	v.giveBack(i, int64(r.prompt))
 	v.others -= int64(r.prompt)
 	v.rows.release(i)
-	v.blocked = false
+	v.blocked, v.calm = false, unknown
 	v.kick(now)
 }
 
@@ -56,6 +56,6 @@ func (v *VLLM) Arrived(now clock.Time, i int32) {
 	r.loaded, r.computed, r.state = true, r.prompt-1, waiting
 	v.onTheWay--
 	v.waiting.pushFront(i)
-	v.blocked = false
+	v.blocked, v.calm = false, unknown
 	v.kick(now)
 }

@@ -47,7 +47,7 @@ func TestHandoverLosesNothing(t *testing.T) {
 			add(a.at, func(now clock.Time) {
 				r := a.req
 				r.Handover = workloads.PrefillHalf
-				sides[0].Submit(now, r)
+				sides[0].Submit(now, &r)
 			})
 		}
 		for steps := 0; ; steps++ {
@@ -80,7 +80,7 @@ func TestHandoverLosesNothing(t *testing.T) {
 					add(now+1000, func(now clock.Time) {
 						r := requests[e.ID]
 						r.Handover = workloads.DecodeHalf
-						sides[1].Submit(now, r)
+						sides[1].Submit(now, &r)
 					})
 				case Reserved:
 					add(now+clock.Time(slow), func(now clock.Time) {

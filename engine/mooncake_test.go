@@ -45,7 +45,7 @@ func replayMooncake(rows []workloads.Row, kvBlocks int32, o Offload) Spent {
 	})
 	var now clock.Time
 	for i := range rows {
-		v.Submit(now, workloads.Request{ID: int32(i), Prompt: rows[i].Prompt, Output: rows[i].Output, Chain: workloads.Chain{IDs: rows[i].IDs, UnitSize: rows[i].Block}})
+		v.Submit(now, &workloads.Request{ID: int32(i), Prompt: rows[i].Prompt, Output: rows[i].Output, Chain: workloads.Chain{IDs: rows[i].IDs, UnitSize: rows[i].Block}})
 		for next, ok := v.Next(); ok; next, ok = v.Next() {
 			v.Advance(next, nil)
 			now = next

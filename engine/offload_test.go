@@ -25,7 +25,7 @@ func TestEvictedContentComesBackOverPCIe(t *testing.T) {
 		} {
 			r.ID = int32(i)
 			sent := at
-			v.Submit(at, r)
+			v.Submit(at, &r)
 			for next, ok := v.Next(); ok; next, ok = v.Next() {
 				for _, e := range v.Advance(next, nil) {
 					if e.Kind == FirstToken && i == 2 {

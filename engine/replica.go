@@ -80,7 +80,7 @@ type Spent struct {
 type Replica interface {
 	// Submit hands over a request that the client's network delivered at now. What
 	// it returns stands for the request in Cancel until its last event.
-	Submit(now clock.Time, r workloads.Request) int32
+	Submit(now clock.Time, r *workloads.Request) int32
 	// Cancel takes a request back whose client has gone. It returns the number of
 	// output tokens that were visible by now and whether the request is gone: if
 	// not, it comes to its end all the same, by an event.

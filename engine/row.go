@@ -25,26 +25,19 @@ const (
 // scheduled and the KV it holds follow from the step number alone: in step s it
 // holds heldAt0 + s tokens and ends in step last.
 type row struct {
-	id     int32
-	prompt int32
-	output int32 // tokens to make, ≥ 1
-	made   int32 // tokens scheduled so far; stale while decoding
-	target int32 // tokens to prefill: the prompt and, after a preemption, what was made
-
+	// What every row needs between its admission and its end comes first: it fills
+	// one line of the processor's cache.
+	id       int32
+	prompt   int32
+	output   int32 // tokens to make, ≥ 1
+	made     int32 // tokens scheduled so far; stale while decoding
+	target   int32 // tokens to prefill: the prompt and, after a preemption, what was made
 	computed int32 // tokens of target scheduled so far
 	blocks   int32 // KV blocks held; stale while decoding
 	state    uint8
-	seen     bool  // its first token is visible or in flight
-	priority int32 // smaller goes first, under the priority policy
+	seen     bool // its first token is visible or in flight
 	half     workloads.Handover
-	loaded   bool  // its KV has arrived: blocks and all tokens but the last
-	chunk    int32 // prompt tokens in the step being scheduled
-	step     int64 // newest step that a walk has scheduled it in
-	extra    int64 // step it takes part in although it has ended
-
-	hit     int32 // statistical prefix hit, tokens; 0 = by content
-	public  int32 // of blocks: in extents of the prefix cache
-	arrival int64 // number of its arrival at the scheduler
+	loaded   bool // its KV has arrived: blocks and all tokens but the last
 
 	next, prev int32 // neighbours in a finish list, or next free row
 	heldAt0    int64
@@ -52,6 +45,14 @@ type row struct {
 	admission  int64 // number of its latest admission: its place in order
 
 	ready, started, prefilled clock.Time
+
+	arrival  int64 // number of its arrival at the scheduler
+	extra    int64 // step it takes part in although it has ended
+	step     int64 // newest step that a walk has scheduled it in
+	chunk    int32 // prompt tokens in the step being scheduled
+	priority int32 // smaller goes first, under the priority policy
+	hit      int32 // statistical prefix hit, tokens; 0 = by content
+	public   int32 // of blocks: in extents of the prefix cache
 }
 
 // content is what the prefix cache knows of a row; apart from it, because the rows
@@ -84,7 +85,8 @@ func (t *table) take() int32 {
 }
 
 func (t *table) release(i int32) {
-	t.rows[i] = row{next: t.head, state: free}
+	t.rows[i] = row{}
+	t.rows[i].next = t.head
 	if t.cached {
 		t.content[i] = content{extents: t.content[i].extents[:0]}
 	}

@@ -82,7 +82,7 @@ func (c *rowwise) init(cfg Config, plan scheduler, ask int32) {
 }
 
 // Submit implements Replica.
-func (c *rowwise) Submit(now clock.Time, r workloads.Request) int32 {
+func (c *rowwise) Submit(now clock.Time, r *workloads.Request) int32 {
 	c.advance(now)
 	h := &c.cfg.Host
 	a := inbound{id: r.ID, job: none, ready: now.Add(clock.Duration((h.FrontFixedPs + h.FrontPerTokenPs*int64(r.Prompt)) / 1000))}

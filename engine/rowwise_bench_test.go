@@ -103,7 +103,7 @@ func BenchmarkKinds(b *testing.B) {
 						}
 					}
 				}
-				r.Submit(at, req)
+				r.Submit(at, &req)
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
 			b.ReportMetric(float64(r.Spent(load.now).Steps)/float64(b.N), "steps/request")

@@ -200,7 +200,7 @@ func (sc kindScenario) table(t *testing.T, out *strings.Builder, f fields) {
 	for requests := sc.requests; len(requests) > 0 || c.steps > 0; {
 		at, ok := r.Next()
 		if len(requests) > 0 && (!ok || requests[0].Send < at) {
-			r.Submit(requests[0].Send, requests[0])
+			r.Submit(requests[0].Send, &requests[0])
 			at, requests = requests[0].Send, requests[1:]
 		}
 		tr.observe(w, r.Advance(at, nil))

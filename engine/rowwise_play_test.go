@@ -131,7 +131,7 @@ func (p kindPlay) run(t rapid.TB, r Replica, at func(now clock.Time)) []Event {
 		if a.req.Prompt == 0 {
 			r.SetClock(a.at, a.bin)
 		} else {
-			r.Submit(a.at, a.req)
+			r.Submit(a.at, &a.req)
 		}
 		at(a.at)
 	}

@@ -96,7 +96,7 @@ func TestSGLangRetractsTheFewestOutputs(t *testing.T) {
 // when the server was idle.
 func TestSGLangNewTokenRatioDecaysAndRecovers(t *testing.T) {
 	s := NewSGLang(Config{MaxBatchedTokens: 64, MaxSeqs: 4, MaxModelLen: 2000, BlockSize: 1, KVBlocks: 2001, Model: plainToy}, SGLangOptions{})
-	s.Submit(0, workloads.Request{Prompt: 10, Output: 900})
+	s.Submit(0, &workloads.Request{Prompt: 10, Output: 900})
 	least := 1.0
 	for at, ok := s.Next(); ok; at, ok = s.Next() {
 		s.Advance(at, nil)
@@ -119,12 +119,12 @@ func TestSGLangNewTokenRatioDecaysAndRecovers(t *testing.T) {
 // needs: then it gives way, and both finish.
 func TestSGLangMixedChunkGivesWayToTheLastDecodeRow(t *testing.T) {
 	s := NewSGLang(Config{MaxBatchedTokens: 4, MaxSeqs: 4, MaxModelLen: 100, BlockSize: 1, KVBlocks: 119, Model: plainToy}, SGLangOptions{MixedChunk: true, Conservativeness: .1})
-	s.Submit(0, workloads.Request{ID: 0, Prompt: 10, Output: 89})
+	s.Submit(0, &workloads.Request{ID: 0, Prompt: 10, Output: 89})
 	var got []Event
 	for at, ok := s.Next(); ok; at, ok = s.Next() {
 		got = s.Advance(at, got)
 		if s.scheduled == 5 {
-			s.Submit(at, workloads.Request{ID: 1, Prompt: 90, Output: 5})
+			s.Submit(at, &workloads.Request{ID: 1, Prompt: 90, Output: 5})
 		}
 	}
 	kinds := ""
@@ -150,7 +150,7 @@ func TestReservationsCountMaxNewTokens(t *testing.T) {
 		for k, asked := range []int32{0, 60} {
 			r := c.make(asked)
 			for id := range int32(3) {
-				r.Submit(0, workloads.Request{ID: id, Prompt: 20, Output: 4})
+				r.Submit(0, &workloads.Request{ID: id, Prompt: 20, Output: 4})
 			}
 			at, _ := r.Next()
 			if l := r.Load(at); l.Running != c.running[k] {
@@ -164,9 +164,9 @@ func TestReservationsCountMaxNewTokens(t *testing.T) {
 // decodes and nobody else starts.
 func TestTGIPrefillsALongPromptAlone(t *testing.T) {
 	g := NewTGI(Config{MaxBatchedTokens: 64, MaxSeqs: 8, MaxModelLen: 300, BlockSize: 4, KVBlocks: 151, Model: plainToy}, TGIOptions{})
-	g.Submit(0, workloads.Request{ID: 0, Prompt: 10, Output: 30})
-	g.Submit(1, workloads.Request{ID: 1, Prompt: 150, Output: 2})
-	g.Submit(1, workloads.Request{ID: 2, Prompt: 5, Output: 2})
+	g.Submit(0, &workloads.Request{ID: 0, Prompt: 10, Output: 30})
+	g.Submit(1, &workloads.Request{ID: 1, Prompt: 150, Output: 2})
+	g.Submit(1, &workloads.Request{ID: 2, Prompt: 5, Output: 2})
 	var prompts []int32
 	for at, ok := g.Next(); ok && len(prompts) < 5; at, ok = g.Next() {
 		prompts = append(prompts, g.ring[0].batch.PrefillTokens)
@@ -210,13 +210,15 @@ func TestKindsDoNotAllocateInSteadyState(t *testing.T) {
 		r, _ := k.make(cfg)
 		load := newChat(.5)
 		out := make([]Event, 0, 1024)
+		var at clock.Time
+		var req workloads.Request
 		serve := func() {
 			for range 500 {
-				at, req := load.next()
+				at, req = load.next()
 				for t, ok := r.Next(); ok && t <= at; t, ok = r.Next() {
 					out = r.Advance(t, out[:0])
 				}
-				r.Submit(at, req)
+				r.Submit(at, &req)
 			}
 		}
 		serve()

@@ -253,9 +253,9 @@ type firstTokens struct {
 func (c *rowwise) account() {
 	r := &c.run
 	from := r.at(r.n)
-	c.spent.Cost.Add(r.cost, 1)
+	c.spent.Cost.Add(&r.cost, 1)
 	if r.n > 0 && (r.b != 0 || r.grow.Memory != 0) {
-		c.spent.Cost.Add(r.grow, r.n)
+		c.spent.Cost.Add(&r.grow, r.n)
 	}
 	r.n++
 	c.spent.Steps++

@@ -216,7 +216,7 @@ func TestEveryKindServesALoneRequestInItsSteps(t *testing.T) {
 	cfg := Config{MaxBatchedTokens: 64, MaxSeqs: 8, MaxModelLen: 200, BlockSize: 4, KVBlocks: 101, Model: plainToy}
 	for _, k := range kindsAsking(0) {
 		r, _ := k.make(cfg)
-		r.Submit(5, workloads.Request{ID: 3, Prompt: 100, Output: 10})
+		r.Submit(5, &workloads.Request{ID: 3, Prompt: 100, Output: 10})
 		var events []Event
 		for at, ok := r.Next(); ok; at, ok = r.Next() {
 			events = r.Advance(at, events)

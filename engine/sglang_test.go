@@ -82,7 +82,7 @@ func interToken(t *testing.T, r Replica, w *watched, load *chat, n int) []gap {
 				}
 			}
 		}
-		r.Submit(arrival, req)
+		r.Submit(arrival, &req)
 	}
 	return gaps
 }

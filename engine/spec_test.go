@@ -24,7 +24,7 @@ func TestSpeculationMakesTheExpectedTokensPerStep(t *testing.T) {
 			Spec: Spec{Drafts: c.k, Accept: c.a, Draws: rng.New(1, rng.HitJoin, "x")},
 		})
 		const output = 50_000
-		v.Submit(0, workloads.Request{ID: 1, Prompt: 100, Output: output})
+		v.Submit(0, &workloads.Request{ID: 1, Prompt: 100, Output: output})
 		for next, ok := v.Next(); ok; next, ok = v.Next() {
 			v.Advance(next, nil)
 		}
@@ -79,7 +79,7 @@ func TestSpeculationShortensDecode(t *testing.T) {
 	run := func(spec Spec) clock.Time {
 		v := NewVLLM(Config{MaxBatchedTokens: 2048, MaxSeqs: 64, MaxModelLen: 4000, BlockSize: 16, KVBlocks: 4000, Model: toy{base: 8_000_000_000, token: 1_000_000, ctx: 1000}, Host: models.Host{}, Spec: spec})
 		for i := range int32(20) {
-			v.Submit(0, workloads.Request{ID: i, Prompt: 200, Output: 300})
+			v.Submit(0, &workloads.Request{ID: i, Prompt: 200, Output: 300})
 		}
 		var last clock.Time
 		for next, ok := v.Next(); ok; next, ok = v.Next() {

@@ -25,7 +25,7 @@ func TestStaticBatchIsAClosedForm(t *testing.T) {
 		// The first request keeps the server busy until the others are there.
 		one := models.Batch{Tokens: 1, Seqs: 1, PrefillTokens: 1}
 		start := clock.Time(m.Step(one, 0).Total() / 1000)
-		r.Submit(0, workloads.Request{ID: 0, Prompt: 1, Output: 1})
+		r.Submit(0, &workloads.Request{ID: 0, Prompt: 1, Output: 1})
 		want := []Event{{Kind: Finished, ID: 0, At: start, Prefilled: start}}
 
 		prefill, decode := models.Batch{Seqs: n}, models.Batch{Tokens: n, Seqs: n, DecodeSeqs: n}
@@ -36,7 +36,7 @@ func TestStaticBatchIsAClosedForm(t *testing.T) {
 			prefill.Tokens += q.Prompt
 			prefill.PrefillArea += int64(q.Prompt) * int64(q.Prompt) / 2
 			decode.DecodeCtx += int64(q.Prompt + 1)
-			r.Submit(clock.Time(i)+1, q)
+			r.Submit(clock.Time(i)+1, &q)
 		}
 		prefill.PrefillTokens = prefill.Tokens
 		first := start + clock.Time(m.Step(prefill, 0).Total()/1000)
@@ -74,7 +74,7 @@ func TestStaticBatchUsesOneHarmonicthOfItsRows(t *testing.T) {
 			for i := range 200*size + 12_000 {
 				q := workloads.Request{ID: int32(i), Prompt: 1, Output: 1 + int32(mean*rng.ExpFloat64())}
 				made += int64(q.Output)
-				r.Submit(0, q)
+				r.Submit(0, &q)
 			}
 			var out []Event
 			for at, ok := r.Next(); ok; at, ok = r.Next() {

@@ -24,7 +24,12 @@ type stretch struct {
 	cost models.Cost // of the first step
 	grow models.Cost // per further step
 	bin  int
+	rows int64      // that decode in it
+	from clock.Time // end of the first n steps
 	end  clock.Time // of the running step; Never when idle
+
+	booked   int64 // of the n steps: counted in spent and told to the gap meter
+	bookedTo clock.Time
 }
 
 // at returns the end of the first n steps of the stretch.
@@ -54,17 +59,23 @@ func (v *VLLM) begin(now clock.Time) {
 	st := v.ring[0]
 	r := &v.run
 	if !st.same || v.bin != r.bin || r.end == clock.Never {
-		r.t0, r.n, r.bin = now, 0, v.bin
-		r.cost = v.cfg.Model.Step(st.batch, v.bin)
+		v.book()
+		r.t0, r.n, r.bin, r.from = now, 0, v.bin, now
+		r.booked, r.bookedTo = 0, now
+		r.rows = int64(st.batch.DecodeSeqs)
+		r.a = v.model.StepTo(&r.cost, &st.batch, v.bin)
+		more := st.loadPs
 		if len(st.drafts) > 0 {
-			r.cost.Host += v.cfg.Spec.DraftPs * int64(v.cfg.Spec.Drafts)
+			more += v.cfg.Spec.DraftPs * int64(v.cfg.Spec.Drafts)
 		}
-		r.cost.Host += st.loadPs
-		r.a = r.cost.Total()
-		r.b, r.grow = 0, models.Cost{}
+		if more > 0 {
+			r.cost.Host += more
+			r.a += more
+		}
 		if st.batch.PrefillTokens == 0 {
-			r.grow = v.cfg.Model.Slope(st.batch.DecodeSeqs, v.bin)
-			r.b = r.grow.Total()
+			r.b = v.model.SlopeTo(&r.grow, st.batch.DecodeSeqs, v.bin)
+		} else {
+			r.b, r.grow = 0, models.Cost{}
 		}
 	}
 	r.end = r.at(r.n + 1)
@@ -77,17 +88,22 @@ func (v *VLLM) begin(now clock.Time) {
 // nothing can happen at the boundaries between, up to and including limit.
 func (v *VLLM) boundary(limit clock.Time) {
 	if n := v.quiet(); n > 0 {
-		if v.run.at(v.run.n+n) > limit {
+		if v.visible > limit && v.run.at(v.run.n+n) > limit {
 			n = v.run.ended(limit) - v.run.n
 		}
 		v.skip(n)
 		return
 	}
+	v.calm = unknown
 	now := v.run.end
 	if v.steps == 1 {
 		v.retire()
 	}
-	v.gap(1, v.account(1))
+	v.run.n++
+	v.run.from = now
+	if v.cfg.Stepping {
+		v.book()
+	}
 	v.publish(now, v.ring[0])
 	v.ring[0], v.ring[1] = v.ring[1], v.ring[0]
 	v.steps--
@@ -106,18 +122,42 @@ func (v *VLLM) boundary(limit clock.Time) {
 }
 
 // quiet returns how many of the coming boundaries change nothing but the step
-// counter: same rows, nobody to admit, blocks enough, clock unchanged.
+// counter. It is worked out anew after every other boundary, and when anything but
+// time has touched the replica.
 func (v *VLLM) quiet() int64 {
-	if v.cfg.Stepping || v.changed || v.bin != v.run.bin || v.steps < v.cfg.depth() ||
+	if v.calm == unknown {
+		v.foresee()
+	}
+	return v.calm
+}
+
+// unknown says that calm has to be worked out.
+const unknown = -1
+
+// foresee works out how many of the coming boundaries are quiet (same rows, nobody
+// to admit, blocks enough, clock unchanged) and when the next event can appear if no
+// request arrives: the end of the step in which a row ends, or of the running step
+// when that is not known ahead.
+func (v *VLLM) foresee() {
+	v.calm, v.visible = 0, v.run.end
+	if v.cfg.Stepping || v.changed || v.bin != v.run.bin || v.steps < v.depth ||
 		len(v.joiners) > 0 || v.ring[0].batch.PrefillTokens > 0 || (v.waiting.n > 0 && !v.blocked) {
-		return 0
+		return
 	}
 	if v.steps == 2 && !v.ring[1].same {
-		return 0
+		return
 	}
-	n := v.finish.next(v.newest) - v.newest
-	n = min(n, turn-1-v.newest&(turn-1)) // the wheel is re-filed at a turn
-	return min(n, v.affordable(n))
+	last := v.finish.next(v.newest) - v.newest
+	n := min(last, turn-1-v.newest&(turn-1)) // the wheel is re-filed at a turn
+	n = min(n, v.affordable(n))
+	if n == 0 {
+		return
+	}
+	v.calm = n
+	if n == last && last < turn && v.affordable(n+1) > n {
+		n += int64(v.steps - 1) // the planned steps up to that end have the same rows
+	}
+	v.visible = v.run.at(v.run.n + n + 1)
 }
 
 // affordable returns for how many of n further steps of the same rows the free
@@ -141,7 +181,10 @@ func (v *VLLM) affordable(n int64) int64 {
 
 // skip passes n quiet boundaries.
 func (v *VLLM) skip(n int64) {
-	v.gap(n, v.account(n))
+	r := &v.run
+	r.n += n
+	r.from, r.end = r.at(r.n), r.at(r.n+1)
+	v.calm -= n
 	cycles := n >> v.shift
 	blocks := int32(cycles) * v.decodes
 	for k := cycles << v.shift; k < n; k++ {
@@ -152,49 +195,48 @@ func (v *VLLM) skip(n int64) {
 	v.newest += n
 	v.retired += n
 	v.heldSum += n * int64(v.decodes)
-	v.run.end = v.run.at(v.run.n + 1)
 	v.ring[v.steps-1].batch.DecodeCtx = v.heldSum
 	if v.steps == 2 {
 		v.ring[0].batch.DecodeCtx = v.heldSum - int64(v.decodes)
 	}
 }
 
-// gap reports the inter-token latencies of the n steps that have just ended, which
-// took so long together: every decoding row made a token in each. Only where a step
-// is more than 1/256 longer than another are they reported apart. Rows that lost
-// their place in between are not followed.
-func (v *VLLM) gap(n int64, took clock.Duration) {
-	rows := int64(v.ring[0].batch.DecodeSeqs)
-	if v.cfg.Gaps == nil || rows == 0 {
-		return
-	}
+// book adds the steps of the stretch that have ended since the last time to the
+// work done, and reports their inter-token latencies.
+func (v *VLLM) book() {
 	r := &v.run
-	if n == 1 || r.b*n < r.a>>8 {
-		v.cfg.Gaps.Gap(r.at(r.n), took/clock.Duration(n), rows*n)
+	n := r.n - r.booked
+	if n == 0 {
 		return
 	}
-	for from := r.n - n; from < r.n; {
-		to := min(r.n, from+1+(r.a+r.b*from)>>8/r.b)
-		begin, end := r.at(from), r.at(to)
-		v.cfg.Gaps.Gap(end, end.Sub(begin)/clock.Duration(to-from), rows*(to-from))
-		from = to
+	v.spent.Cost.Add(&r.cost, n)
+	if r.b != 0 || r.grow.Memory != 0 {
+		v.spent.Cost.Add(&r.grow, n*r.booked+n*(n-1)/2)
 	}
+	v.spent.Steps += n
+	v.spent.Busy += r.from.Sub(r.bookedTo)
+	if v.cfg.Gaps != nil && r.rows != 0 {
+		v.gaps(n)
+	}
+	r.booked, r.bookedTo = r.n, r.from
 }
 
-// account adds the next n steps of the stretch to the work done and returns how
-// long they took.
-func (v *VLLM) account(n int64) clock.Duration {
+// gaps reports the inter-token latencies of the last n steps that have ended: every
+// decoding row made a token in each. Only where a step is more than 1/256 longer than
+// another are they reported apart. Rows that lost their place in between are not
+// followed.
+func (v *VLLM) gaps(n int64) {
 	r := &v.run
-	from := r.at(r.n)
-	v.spent.Cost.Add(r.cost, n)
-	if r.b != 0 || r.grow.Memory != 0 {
-		v.spent.Cost.Add(r.grow, n*r.n+n*(n-1)/2)
+	if n == 1 || r.b*n < r.a>>8 {
+		v.cfg.Gaps.Gap(r.from, r.from.Sub(r.bookedTo)/clock.Duration(n), r.rows*n)
+		return
 	}
-	r.n += n
-	v.spent.Steps += n
-	took := r.at(r.n).Sub(from)
-	v.spent.Busy += took
-	return took
+	for from := r.booked; from < r.n; {
+		to := min(r.n, from+1+(r.a+r.b*from)>>8/r.b)
+		begin, end := r.at(from), r.at(to)
+		v.cfg.Gaps.Gap(end, end.Sub(begin)/clock.Duration(to-from), r.rows*(to-from))
+		from = to
+	}
 }
 
 // publish makes the tokens of a finished step visible and frees what ended.
@@ -207,7 +249,7 @@ func (v *VLLM) publish(now clock.Time, st *step) {
 		r := &v.rows.rows[i]
 		r.prefilled = now
 		if r.output > 1 {
-			v.out = append(v.out, r.event(FirstToken, at))
+			v.tell(FirstToken, at, r)
 		}
 	}
 	v.ended = v.ended[:0]
@@ -226,7 +268,7 @@ func (v *VLLM) publish(now clock.Time, st *step) {
 			v.pin(now, i)
 			continue
 		}
-		v.out = append(v.out, r.event(Finished, at))
+		v.tell(Finished, at, r)
 		v.giveBack(i, int64(r.prompt+r.output-1))
 		v.others -= int64(r.prompt + r.output - 1)
 		v.order.live--
@@ -234,6 +276,20 @@ func (v *VLLM) publish(now clock.Time, st *step) {
 		v.blocked = false
 	}
 	st.finals = none
+}
+
+// tell appends an event of a row, filled in where it stands.
+func (v *VLLM) tell(k Kind, at clock.Time, r *row) {
+	n := len(v.out)
+	if n == cap(v.out) {
+		v.out = append(v.out, Event{})
+	} else {
+		v.out = v.out[:n+1]
+		v.out[n] = Event{}
+	}
+	e := &v.out[n]
+	e.Kind, e.ID, e.At = k, r.id, at
+	e.Ready, e.Started, e.Prefilled = r.ready, r.started, r.prefilled
 }
 
 func (r *row) event(k Kind, at clock.Time) Event {
@@ -244,10 +300,10 @@ func (r *row) event(k Kind, at clock.Time) Event {
 func (v *VLLM) Next() (clock.Time, bool) {
 	next := v.run.end
 	if v.steps > 0 {
-		next = v.nextVisible()
+		v.quiet()
+		next = v.visible
 	}
-	if len(v.front) > 0 {
-		ready := v.front[0].ready
+	if ready := v.due; ready != clock.Never {
 		switch {
 		case v.steps == 0 || v.rejects > 0 || v.cfg.Stepping || v.overfull():
 			next = min(next, ready)
@@ -264,18 +320,4 @@ func (v *VLLM) Next() (clock.Time, bool) {
 // overfull tells whether the queue limit may reject a request in the front end.
 func (v *VLLM) overfull() bool {
 	return v.cfg.MaxWaiting > 0 && v.waiting.n+len(v.front) > int(v.cfg.MaxWaiting)
-}
-
-// nextVisible returns the boundary at which the next event can appear if no
-// request arrives: the end of the step in which a row ends, or of the running
-// step when that is not known ahead.
-func (v *VLLM) nextVisible() clock.Time {
-	n := v.quiet()
-	if n == 0 {
-		return v.run.end
-	}
-	if last := v.finish.next(v.newest) - v.newest; n == last && last < turn && v.affordable(n+1) > n {
-		n += int64(v.steps - 1) // the planned steps up to that end have the same rows
-	}
-	return v.run.at(v.run.n + n + 1)
 }

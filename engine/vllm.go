@@ -24,8 +24,10 @@ type VLLM struct {
 	rows    table
 	waiting deque
 	order   order
-	front   []arrival // in the front end, in order of readiness
-	rejects int       // of front: too long for the engine
+	front   []arrival  // in the front end, in order of readiness
+	due     clock.Time // readiness of the first of front; Never without
+	depth   int        // steps whose composition is fixed ahead
+	rejects int        // of front: too long for the engine
 
 	// The newest scheduled step and what decodes in it.
 	newest   int64
@@ -57,8 +59,11 @@ type VLLM struct {
 	ring  [2]*step // ring[0] runs, ring[1] is planned (async)
 	steps int      // of ring in use
 
-	run stretch
-	bin int
+	model   models.Filler
+	run     stretch
+	bin     int
+	calm    int64      // coming boundaries that are quiet; unknown = to be worked out
+	visible clock.Time // next event if no request arrives, when calm is known
 
 	spent    Spent
 	minFree  int32
@@ -115,6 +120,10 @@ func NewVLLM(cfg Config) *VLLM {
 		retired:  -1,
 		newest:   -1,
 		bin:      cfg.Clock,
+		depth:    cfg.depth(),
+		model:    models.FillerOf(cfg.Model),
+		due:      clock.Never,
+		calm:     unknown,
 	}
 	v.rows.head, v.rows.cached = none, cfg.PrefixCache
 	v.finish.init()
@@ -127,7 +136,7 @@ func NewVLLM(cfg Config) *VLLM {
 }
 
 // Submit implements Replica.
-func (v *VLLM) Submit(now clock.Time, r workloads.Request) int32 {
+func (v *VLLM) Submit(now clock.Time, r *workloads.Request) int32 {
 	v.advance(now)
 	h := &v.cfg.Host
 	a := arrival{id: r.ID, row: none, ready: now.Add(clock.Duration((h.FrontFixedPs + h.FrontPerTokenPs*int64(r.Prompt)) / 1000))}
@@ -137,15 +146,16 @@ func (v *VLLM) Submit(now clock.Time, r workloads.Request) int32 {
 	} else {
 		a.row = v.rows.take()
 		v.submitted++
-		v.rows.rows[a.row] = row{
-			hit: r.Cached, id: r.ID, half: r.Handover, priority: r.Priority, prompt: r.Prompt, target: r.Prompt, state: waiting, ready: a.ready,
-			output: min(max(r.Output, 1), v.cfg.MaxModelLen-r.Prompt),
-		}
+		w := &v.rows.rows[a.row] // all zero but for its state
+		w.id, w.prompt, w.target = r.ID, r.Prompt, r.Prompt
+		w.output = min(max(r.Output, 1), v.cfg.MaxModelLen-r.Prompt)
+		w.state, w.half, w.next = waiting, r.Handover, 0
+		w.ready, w.hit, w.priority = a.ready, r.Cached, r.Priority
 		if v.cfg.PrefixCache {
-			v.rows.content[a.row].chain = v.chainOf(&r, v.submitted)
+			v.rows.content[a.row].chain = v.chainOf(r, v.submitted)
 		}
 		if r.Handover == workloads.PrefillHalf {
-			v.rows.rows[a.row].output = 1 // its token is thrown away
+			w.output = 1 // its token is thrown away
 		}
 	}
 	i := len(v.front)
@@ -155,20 +165,25 @@ func (v *VLLM) Submit(now clock.Time, r workloads.Request) int32 {
 		i--
 	}
 	v.front[i] = a
+	v.due = v.front[0].ready
 	return a.row
 }
 
 // SetClock implements Replica.
 func (v *VLLM) SetClock(now clock.Time, bin int) {
 	v.advance(now)
-	v.bin = bin
+	v.bin, v.calm = bin, unknown
 }
 
 // Advance implements Replica.
 func (v *VLLM) Advance(now clock.Time, out []Event) []Event {
+	if len(v.out) > 0 { // of a Submit or another call in between
+		out = append(out, v.out...)
+	}
+	own := v.out[:0]
+	v.out = out
 	v.advance(now)
-	out = append(out, v.out...)
-	v.out = v.out[:0]
+	out, v.out = v.out, own
 	return out
 }
 
@@ -189,11 +204,12 @@ func (v *VLLM) Load(now clock.Time) Load {
 // Spent implements Replica.
 func (v *VLLM) Spent(now clock.Time) Spent {
 	v.advance(now)
+	v.book()
 	s := v.spent
 	s.Prompted, s.Hit, s.Loaded = v.prompted, v.hitTokens, v.store.loaded
 	s.Until = now
 	if v.steps > 0 {
-		s.Until = v.run.at(v.run.n)
+		s.Until = v.run.from
 	}
 	return s
 }
@@ -202,10 +218,7 @@ func (v *VLLM) Spent(now clock.Time) Spent {
 // equal times a step's end comes before an arrival.
 func (v *VLLM) advance(now clock.Time) {
 	for {
-		ready := clock.Never
-		if len(v.front) > 0 {
-			ready = v.front[0].ready
-		}
+		ready := v.due
 		switch {
 		case v.run.end <= now && v.run.end <= ready:
 			v.boundary(min(now, ready))
@@ -222,6 +235,8 @@ func (v *VLLM) advance(now clock.Time) {
 func (v *VLLM) accept() {
 	a := v.front[0]
 	v.front = v.front[:copy(v.front, v.front[1:])]
+	v.nextDue()
+	v.calm = unknown
 	if a.reject {
 		v.rejects--
 		v.out = append(v.out, Event{Kind: Rejected, Reason: TooLong, ID: a.id, At: a.ready, Ready: a.ready})
@@ -236,6 +251,14 @@ func (v *VLLM) accept() {
 	v.rows.rows[a.row].arrival = v.arrived
 	v.enqueue(a.row)
 	v.kick(a.ready)
+}
+
+// nextDue notes when the first request of the front end is ready.
+func (v *VLLM) nextDue() {
+	v.due = clock.Never
+	if len(v.front) > 0 {
+		v.due = v.front[0].ready
+	}
 }
 
 // kick starts an idle engine at once; a busy one looks at its queue at the end of
@@ -280,7 +303,7 @@ func (v *VLLM) first(i, j int32) bool {
 
 // fill schedules steps until the pipeline is full or nothing is left to do.
 func (v *VLLM) fill(now clock.Time) {
-	for v.steps < v.cfg.depth() && v.schedule(now) {
+	for v.steps < v.depth && v.schedule(now) {
 	}
 }
 

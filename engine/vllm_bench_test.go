@@ -32,7 +32,7 @@ func BenchmarkVLLMPrefixCache(b *testing.B) {
 				for t, ok := v.Next(); ok && t <= at; t, ok = v.Next() {
 					out = v.Advance(t, out[:0])
 				}
-				v.Submit(at, r)
+				v.Submit(at, &r)
 			}
 			s := v.Spent(load.now)
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")

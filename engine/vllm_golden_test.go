@@ -57,7 +57,7 @@ func (sc kindScenario) vllmTable(t *testing.T, out *strings.Builder, f fields) {
 	for requests := sc.requests; len(requests) > 0 || v.steps > 0; {
 		at, ok := v.Next()
 		if len(requests) > 0 && (!ok || requests[0].Send < at) {
-			v.Submit(requests[0].Send, requests[0])
+			v.Submit(requests[0].Send, &requests[0])
 			at, requests = requests[0].Send, requests[1:]
 		}
 		tr.observe(at, v.Advance(at, nil))

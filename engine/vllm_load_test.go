@@ -86,7 +86,7 @@ func runHeadOfLine(t *testing.T, made int64, skip int32) (h headOfLine) {
 	}
 	submit := func(id, prompt int32, at clock.Time) {
 		sent[id] = at
-		v.Submit(at, workloads.Request{ID: id, Prompt: prompt, Output: 512})
+		v.Submit(at, &workloads.Request{ID: id, Prompt: prompt, Output: 512})
 	}
 	submit(0, 8192, 0)
 	const chunks = 8192 / 2048

@@ -60,7 +60,7 @@ func measureHealth(t *testing.T, v *VLLM, load *chat, n int, shape func(*workloa
 		l := v.Load(now)
 		used += float64(l.Blocks) / float64(l.Total) * now.Sub(last).Seconds()
 		h.waiting, last = l.Waiting, now
-		v.Submit(now, r)
+		v.Submit(now, &r)
 	}
 	h.kv = used / clock.Duration(last).Seconds()
 	drain(clock.Never - 1)
@@ -159,7 +159,7 @@ func TestEveryStepOfVLLMGetsOn(t *testing.T) {
 			}
 			submitted++
 			bound += int64(a.req.Prompt) + int64(min(a.req.Output, s.cfg.MaxModelLen)) + 3 // of a step's depth, and of one too many after EOS
-			v.Submit(a.at, a.req)
+			v.Submit(a.at, &a.req)
 		}
 		drain(clock.Never - 1)
 		for id, n := range ends {

@@ -97,7 +97,8 @@ func TestStepsOfAnyDeploymentGrowByTheirSlope(t *testing.T) {
 		later := b
 		later.DecodeCtx += steps * int64(b.DecodeSeqs)
 		want := s.Step(b, 0)
-		want.Add(s.Slope(b.DecodeSeqs, 0), steps)
+		slope := s.Slope(b.DecodeSeqs, 0)
+		want.Add(&slope, steps)
 		if got := s.Step(later, 0); got != want {
 			t.Fatalf("after %d steps %+v, want %+v", steps, got, want)
 		}

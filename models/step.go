@@ -24,7 +24,7 @@ type Cost struct {
 func (c Cost) Total() int64 { return c.Gemm + c.Attn + c.Comm + c.Small + c.Head + c.Host }
 
 // Add adds n times x to c.
-func (c *Cost) Add(x Cost, n int64) {
+func (c *Cost) Add(x *Cost, n int64) {
 	c.Gemm += x.Gemm * n
 	c.Attn += x.Attn * n
 	c.Comm += x.Comm * n
@@ -37,7 +37,7 @@ func (c *Cost) Add(x Cost, n int64) {
 
 // Sub returns c − x, part by part.
 func (c Cost) Sub(x Cost) Cost {
-	c.Add(x, -1)
+	c.Add(&x, -1)
 	return c
 }
 
@@ -71,7 +71,7 @@ type Host struct {
 }
 
 // StepPs returns the host part of one step of seqs requests.
-func (h Host) StepPs(seqs int32) int64 {
+func (h *Host) StepPs(seqs int32) int64 {
 	t := h.StepFixedPs + h.StepTPPs + h.StepPerSeqPs*int64(seqs)
 	if !h.Async {
 		t += h.SyncFixedPs + h.SyncPerSeqPs*int64(seqs)

@@ -77,24 +77,27 @@ func attentionOf(r *rank) attentionKernel {
 	return attentionKernel{prefillS: k.prefillS, decodeS: k.decodeS, ctxS: k.ctxS, seqS: k.rowS, pairS: k.pairS, tokenS: k.tokenS}
 }
 
-// Step implements StepModel. A batch holds at least one token and at most the
+// StepTo implements Filler. A batch holds at least one token and at most the
 // deployment's MaxBatchedTokens; the bin is 0 or one of the GPU's clock bins.
-func (s *Stepper) Step(b Batch, clockBin int) Cost {
+func (s *Stepper) StepTo(c *Cost, b *Batch, clockBin int) int64 {
 	t := s.tables.bins[clockBin].Load()
 	if t == nil {
 		t = s.tables.build(clockBin)
 	}
 	if s.general {
-		return s.round(t, b)
+		*c = s.round(t, *b)
+		return c.Total()
 	}
-	var linear *row
+	var gemmPs, commPs, smallPs, headPs, expertPs int64
 	if b.Tokens <= t.graphMax {
-		linear = &t.rows[graphIndex[b.Tokens]]
-	} else {
-		eager := t.eagerRow(b.Tokens - t.graphMax)
-		linear = &eager
+		r := &t.rows[graphIndex[b.Tokens]]
+		gemmPs, commPs, smallPs, headPs, expertPs = r.gemmPs, r.commPs, r.smallPs, r.headPs, r.expertPs
+	} else { // eagerRow, part by part
+		i, share := t.cell(b.Tokens - t.graphMax)
+		lo, hi := &t.rows[i], &t.rows[i+1]
+		gemmPs, commPs, smallPs = between(lo.gemmPs, hi.gemmPs, share), between(lo.commPs, hi.commPs, share), between(lo.smallPs, hi.smallPs, share)
+		headPs, expertPs = between(lo.headPs, hi.headPs, share), hi.expertPs
 	}
-	headPs := linear.headPs
 	if b.Seqs != b.Tokens {
 		headPs = t.headPs(b.Seqs)
 	}
@@ -104,16 +107,12 @@ func (s *Stepper) Step(b Batch, clockBin int) Cost {
 	}
 	attnPs += s.ctxPs[min(uint32(b.DecodeSeqs), ctxRows-1)]*b.DecodeCtx + s.seqPs*int64(b.DecodeSeqs)
 	w, tokens, seqs := &s.work, int64(b.Tokens), int64(b.Seqs)
-	return Cost{
-		Gemm:    linear.gemmPs,
-		Attn:    attnPs,
-		Comm:    linear.commPs,
-		Small:   linear.smallPs,
-		Head:    headPs + s.samplerPs*seqs,
-		Host:    s.host.StepPs(b.Seqs),
-		Compute: w.tokenCompute*tokens + w.seqCompute*seqs + w.pairCompute*(b.PrefillArea+b.DecodeCtx),
-		Memory:  w.weightMemory + linear.expertPs + w.tokenMemory*tokens + w.seqMemory*seqs + w.ctxMemory*b.DecodeCtx,
-	}
+	headPs += s.samplerPs * seqs
+	hostPs := s.host.StepPs(b.Seqs)
+	c.Gemm, c.Attn, c.Comm, c.Small, c.Head, c.Host = gemmPs, attnPs, commPs, smallPs, headPs, hostPs
+	c.Compute = w.tokenCompute*tokens + w.seqCompute*seqs + w.pairCompute*(b.PrefillArea+b.DecodeCtx)
+	c.Memory = w.weightMemory + expertPs + w.tokenMemory*tokens + w.seqMemory*seqs + w.ctxMemory*b.DecodeCtx
+	return gemmPs + attnPs + commPs + smallPs + headPs + hostPs
 }
 
 // prefill returns the (query, key) pairs of the step's prefill chunks in
@@ -168,9 +167,11 @@ func (w *peakWork) moved(b *Batch) int64 {
 	return w.tokenMemory*int64(b.Tokens) + w.seqMemory*int64(b.Seqs) + w.ctxMemory*b.DecodeCtx + w.rowMemory*int64(b.DecodeSeqs)
 }
 
-// Slope implements StepModel. Attention is the only part that grows.
-func (s *Stepper) Slope(decodeSeqs int32, _ int) Cost {
+// SlopeTo implements Filler.
+func (s *Stepper) SlopeTo(c *Cost, decodeSeqs int32, _ int) int64 {
 	n := int64(decodeSeqs)
-	ctxPs := s.ctxPs[min(uint32(decodeSeqs), ctxRows-1)]
-	return Cost{Attn: ctxPs * n, Compute: s.work.pairCompute * n, Memory: s.work.ctxMemory * n}
+	attnPs := s.ctxPs[min(uint32(decodeSeqs), ctxRows-1)] * n
+	c.Gemm, c.Attn, c.Comm, c.Small, c.Head, c.Host = 0, attnPs, 0, 0, 0, 0
+	c.Compute, c.Memory = s.work.pairCompute*n, s.work.ctxMemory*n
+	return attnPs
 }

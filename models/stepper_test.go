@@ -114,7 +114,7 @@ func TestStepGrowsByExactlySlopeAsContextGrows(t *testing.T) {
 		later.DecodeCtx += steps * int64(b.DecodeSeqs)
 		want := s.Step(b, bin)
 		slope := s.Slope(b.DecodeSeqs, bin)
-		want.Add(slope, steps)
+		want.Add(&slope, steps)
 		if got := s.Step(later, bin); got != want {
 			t.Fatalf("after %d steps %+v, want %+v", steps, got, want)
 		}

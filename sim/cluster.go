@@ -53,6 +53,7 @@ type flight struct {
 	dead     bool // its client has gone; an event will end it
 	split    bool // its prompt is, or was, computed in a prefill pool
 	req      workloads.Request
+	_        [8]byte // three lines of the processor's cache
 }
 
 // promptHalf is the prefill side of a disaggregated request.
@@ -289,7 +290,12 @@ func (c *cluster) send(now clock.Time, s *source, r workloads.Request, user, att
 	}
 	r.ID, r.Send = id, now
 	f := &c.flights[id]
-	*f = flight{req: r, group: c.plan.groupOf[r.Class][r.Cohort], window: -1, user: user, replica: -1, attempt: attempt, serial: f.serial + 1, first: clock.Never, live: true}
+	serial := f.serial + 1
+	*f = flight{}
+	f.req = r
+	f.group = c.plan.groupOf[r.Class][r.Cohort]
+	f.window, f.user, f.replica = -1, user, -1
+	f.attempt, f.serial, f.first, f.live = attempt, serial, clock.Never, true
 	c.inFlight++
 	s.inFlight++
 	c.sent++

@@ -64,7 +64,7 @@ type sleeper struct{ station }
 
 func newSleeper() *sleeper { return &sleeper{*newStation(10_000)} }
 
-func (s *sleeper) Submit(now clock.Time, r workloads.Request) int32 {
+func (s *sleeper) Submit(now clock.Time, r *workloads.Request) int32 {
 	r.Output = 2_000_000_000
 	for k := range s.free { // a server each
 		if s.free[k] <= now {
@@ -237,7 +237,7 @@ func TestFairShareFollowsTheWeights(t *testing.T) {
 // perToken1 is a server that takes ten microseconds per prompt token.
 type perToken1 struct{ station }
 
-func (s *perToken1) Submit(now clock.Time, r workloads.Request) int32 {
+func (s *perToken1) Submit(now clock.Time, r *workloads.Request) int32 {
 	r.Output = r.Prompt * 10_000
 	return s.station.Submit(now, r)
 }

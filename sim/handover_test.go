@@ -148,7 +148,7 @@ type spy struct {
 	t      *testing.T
 }
 
-func (s *spy) Submit(now clock.Time, r workloads.Request) int32 {
+func (s *spy) Submit(now clock.Time, r *workloads.Request) int32 {
 	s.halves[r.Handover]++
 	if (r.Handover == workloads.Whole) != (r.Prompt < 2000) {
 		s.t.Errorf("%d tokens as half %d", r.Prompt, r.Handover)

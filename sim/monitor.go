@@ -131,7 +131,7 @@ func (m *monitor) look(now clock.Time, k int) {
 			w.prompted += spent.Prompted - pm.spent[i].Prompted
 			w.hit += spent.Hit - pm.spent[i].Hit
 			w.loaded += spent.Loaded - pm.spent[i].Loaded
-			w.work.Add(work, 1)
+			w.work.Add(&work, 1)
 			if pm.thermal {
 				w.heat(&pm.states[i])
 			}
@@ -178,7 +178,7 @@ func (w *poolWindow) merge(o *poolWindow) {
 	w.busy += o.busy
 	w.span += o.span
 	w.steps += o.steps
-	w.work.Add(o.work, 1)
+	w.work.Add(&o.work, 1)
 	w.preemptions += o.preemptions
 	w.lost += o.lost
 	w.prompted += o.prompted

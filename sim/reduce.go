@@ -90,6 +90,10 @@ func (c *cluster) reduce() *rep {
 		}
 		r.series = append(r.series, list)
 	}
+	r.steps = c.oldSteps
+	for _, replica := range c.replicas {
+		r.steps += replica.Spent(end).Steps // which reports the last gaps, too
+	}
 	c.takeGaps()
 	for k := range p.exp.SLOs {
 		r.slos = append(r.slos, c.rec.sloRep(k, cut))
@@ -101,10 +105,6 @@ func (c *cluster) reduce() *rep {
 		r.pools = append(r.pools, poolRep{windows: pm.windows, total: pm.total, peakKV: pm.peakKV, thermal: pm.thermal, link: c.links.use(k), paid: c.paid(k, end), use: c.use[k], itl: c.gaps[k].reduce()})
 	}
 	r.actions = c.actions
-	r.steps = c.oldSteps
-	for _, replica := range c.replicas {
-		r.steps += replica.Spent(end).Steps
-	}
 	r.grew = c.grew()
 	r.stages = c.rec.stageReps()
 	for _, s := range c.sources {

@@ -90,7 +90,7 @@ func (c *cluster) submit(now clock.Time, f *flight, p *fleet) {
 	k := p.router.Pick(now, &f.req, p)
 	f.replica = p.first + int32(k)
 	c.enter(f, p, k)
-	f.handle = c.replicas[f.replica].Submit(now, f.req)
+	f.handle = c.replicas[f.replica].Submit(now, &f.req)
 	c.rouse(f.replica)
 }
 

@@ -21,7 +21,7 @@ type station struct {
 
 func newStation(servers int) *station { return &station{free: make([]clock.Time, servers)} }
 
-func (s *station) Submit(now clock.Time, r workloads.Request) int32 {
+func (s *station) Submit(now clock.Time, r *workloads.Request) int32 {
 	best := 0
 	for i := range s.free {
 		if s.free[i] < s.free[best] {
@@ -78,7 +78,7 @@ type watched struct {
 	ends           []clock.Time // of requests whose last token lies ahead
 }
 
-func (w *watched) Submit(now clock.Time, r workloads.Request) int32 {
+func (w *watched) Submit(now clock.Time, r *workloads.Request) int32 {
 	if w.start == nil {
 		w.start = map[int32]clock.Time{}
 	}

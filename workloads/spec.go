@@ -145,6 +145,7 @@ type Step struct {
 
 // Request is one request on its way through the cluster.
 type Request struct {
+	Send     clock.Time // when the client sends it
 	Index    int64      // number within its class, pre-roll included
 	ID       int32      // slot in the table of requests in flight
 	Class    int32      // index into the experiment's traffic
@@ -156,7 +157,6 @@ type Request struct {
 	Known    int32      // leading prompt tokens that were sent before: a shared system prompt, a conversation
 	Handover Handover   // which half of a disaggregated request a replica gets
 	Chain    Chain      // content, for a prefix cache that looks for it
-	Send     clock.Time // when the client sends it
 }
 
 // Handover says which half of a request a replica serves when prefill and decode
