@@ -15,6 +15,7 @@ const (
 	defaultProvision = 2 * clock.Minute
 	defaultImage     = 30 * clock.Second
 	defaultCompile   = 60 * clock.Second
+	defaultWarmUp    = 10 * clock.Second
 	defaultWeights   = 2e9 // bytes per second: the slowest of network, disk and PCIe
 )
 
@@ -117,6 +118,10 @@ func (l *loader) autoscale(t *config.Table, p *sim.Pool, known bool) {
 		forbid(sub, "", `schedule belongs to metric = "schedule"`, "schedule")
 		a.Target = config.Read(sub, "target", config.Float, config.Required, config.Note[float64]("per replica: requests; waiting requests; share of KV; share of the TTFT threshold; requests/s"), config.Example[float64]("40"), config.Above(0, 1e9))
 	}
+	if a.Metric == "kv" && a.Target > 1 {
+		sub.Errorf("target", "more than 0, at most 1", "for 80 %: target = 0.8", "target = %g is no share of the KV blocks", a.Target)
+	}
+	checkSchedule(sub, a)
 	a.Min = config.Read(sub, "min", config.Int, config.Default(1, ""), config.Example[int]("2"), config.Between(1, maxReplicas))
 	a.Max = config.Read(sub, "max", config.Int, config.Required, config.Example[int]("10"), config.Between(1, maxReplicas))
 	if a.Min > a.Max {
@@ -129,7 +134,7 @@ func (l *loader) autoscale(t *config.Table, p *sim.Pool, known bool) {
 	a.Down = config.Read(sub, "stabilise_down", config.Span, config.Default(5*clock.Minute, "HPA's"), config.Example[clock.Duration](`"5m"`), config.Between(0, clock.Day))
 	a.StartUp = l.startUp(sub, p, known)
 	a.Warm = config.Read(sub, "warm", config.Int, config.Default(0, "none"), config.Note[int]("replicas that need only warm_up"), config.Example[int]("1"), config.Between(0, maxReplicas))
-	a.WarmUp = config.Read(sub, "warm_up", config.Span, config.Default(10*clock.Second, "assumption: loaded, and woken up"), config.Example[clock.Duration](`"10s"`), config.Between(0, clock.Day))
+	a.WarmUp = config.Read(sub, "warm_up", config.Span, config.Default(defaultWarmUp, "assumption: loaded, and woken up"), config.Example[clock.Duration](`"10s"`), config.Between(0, clock.Day))
 	a.Lead = config.Read(sub, "lead", config.Span, config.Default(a.StartUp, `metric "rate": as long as a start-up takes`), config.Example[clock.Duration](`"5m"`), config.Between(0, clock.Day))
 	p.Autoscale = a
 }
@@ -186,14 +191,14 @@ func (l *loader) limit(t *config.Table) {
 }
 
 // cluster reads what happens to the cluster as a whole.
-func (l *loader) cluster(faults, rollouts, rules []*config.Table) {
+func (l *loader) cluster(faults []*config.Table) {
 	for _, t := range faults {
 		l.fault(t)
 	}
-	for _, t := range rollouts {
+	for _, t := range l.rollouts {
 		l.rollout(t)
 	}
-	for _, t := range rules {
+	for _, t := range l.rules {
 		l.rule(t)
 	}
 	if !slices.ContainsFunc(l.e.Limits, func(x sim.Limit) bool { return x != sim.Limit{Burst: 1, Weight: 1} && x != sim.Limit{} }) {
@@ -254,6 +259,9 @@ func (l *loader) fault(t *config.Table) {
 	}
 	x.Slow = config.Read(t, "slow", config.Float, config.Default(0.0, "they are gone"), config.Note[float64]("steps take so many times as long"), config.Example[float64]("1.3"),
 		config.Where(func(v float64) bool { return v == 0 || v > 1 && v <= 100 }, "is no slowness", "more than 1, at most 100", ""))
+	if x.Cut = config.Read(t, "cut", config.Bool, config.Default(false, "they break down"), config.Note[bool]("they run, but the network to them is gone: their requests fail, their caches stay")); x.Cut && x.Slow > 0 {
+		t.Errorf("cut", "", "make two faults of it", "a replica that nobody reaches is not slow: cut and slow exclude each other")
+	}
 	if p != nil {
 		x.Pool = p.Name
 	}
@@ -274,7 +282,11 @@ func (l *loader) rollout(t *config.Table) {
 	if p != nil {
 		x.Pool = p.Name
 		if x.Batch >= p.Replicas && p.Replicas > 0 {
-			t.Warnf("batch", "take fewer at a time", "batch = %d restarts all %d replicas of pool %q at once: nobody serves meanwhile", x.Batch, p.Replicas, p.Name)
+			all := fmt.Sprintf("all %d replicas", p.Replicas)
+			if p.Replicas == 1 {
+				all = "the only replica"
+			}
+			t.Warnf("batch", "take fewer at a time", "batch = %d restarts %s of pool %q at once: nobody serves meanwhile", x.Batch, all, p.Name)
 		}
 	}
 	l.e.Rollouts = append(l.e.Rollouts, x)
@@ -314,6 +326,9 @@ func (l *loader) rule(t *config.Table) {
 		if !l.hasClass(c) {
 			unknown(t, "classes", c, "no [[traffic]] has this class", l.classNames())
 		}
+	}
+	if len(r.Class) == 0 && t.Has("classes") {
+		t.Errorf("classes", l.quotedClasses(), "name the classes that it is about", "a rule without classes does nothing")
 	}
 	if r.Action == "cap" {
 		r.Cap = int32(config.Read(t, "cap", config.WholeTokens, config.Required, config.Note[int]("output tokens"), config.Example[int]("256"), config.Between(1, 1<<30)))

@@ -28,6 +28,9 @@ func (l *loader) checkFleet() {
 			l.pools[i].Errorf("standby", "", "let another pool overflow to it, or a rule route to it", "pool %q stands by, and nothing ever comes to it", p.Name)
 		}
 		l.checkRange(i)
+		if p := &l.e.Pools[i]; p.Autoscale != nil && p.Autoscale.Metric == "ttft" && len(l.e.Traffic) > 0 && !l.ttftGoal(p) {
+			l.pools[i].Sub("autoscale", "").Errorf("metric", "", `add an [[slo]] with metric = "ttft" for one of its classes, or take metric = "concurrency"`, `metric = "ttft" is a share of an SLO's threshold, and no class of pool %q has an SLO on ttft`, p.Name)
+		}
 	}
 	for i := range l.e.Traffic {
 		l.checkGaps(i)

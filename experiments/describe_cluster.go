@@ -43,6 +43,9 @@ func describeEvents(e *sim.Experiment, line func(what, format string, args ...an
 		if f.Slow > 0 {
 			verb = fmt.Sprintf("%g times as slow", f.Slow)
 		}
+		if f.Cut {
+			verb = "cut off"
+		}
 		if f.For > 0 {
 			long = "for " + config.SpanText(f.For)
 		}

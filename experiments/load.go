@@ -23,13 +23,14 @@ const (
 
 // A loader turns one document into an experiment.
 type loader struct {
-	doc     *config.Doc
-	dir     string // of the experiment file, for trace files
-	e       sim.Experiment
-	classes []*config.Table // same order as e.Traffic
-	pools   []*config.Table // same order as e.Pools
-	assume  assumptions
-	minor   int // release of vLLM of the pool being read
+	doc             *config.Doc
+	dir             string // of the experiment file, for trace files
+	e               sim.Experiment
+	classes         []*config.Table // same order as e.Traffic
+	pools           []*config.Table // same order as e.Pools
+	rollouts, rules []*config.Table // likewise
+	assume          assumptions
+	minor           int // release of vLLM of the pool being read
 
 	traces     map[int]workloads.TraceStats // of classes that replay one
 	lastChange *config.Table                // the one that ends last
@@ -104,8 +105,8 @@ func (l *loader) read() {
 	changes := root.Tables("change", "name", "[[change]]")
 	slos := root.Tables("slo", "name", "[[slo]]")
 	faults := root.Tables("fault", "name", "[[fault]]")
-	rollouts := root.Tables("rollout", "name", "[[rollout]]")
-	rules := root.Tables("rule", "name", "[[rule]]")
+	l.rollouts = root.Tables("rollout", "name", "[[rollout]]")
+	l.rules = root.Tables("rule", "name", "[[rule]]")
 	if len(l.pools) == 0 && l.doc.Failures() == before {
 		root.Errorf("pool", "", "add a table [[pool]] with name, model, gpu, tensor_parallel and replicas", "the experiment has no [[pool]]: nothing serves the traffic")
 	}
@@ -115,7 +116,7 @@ func (l *loader) read() {
 	unique(l.classes, "class")
 	unique(l.pools, "name")
 	unique(changes, "name")
-	for _, list := range [][]*config.Table{slos, faults, rollouts, rules} {
+	for _, list := range [][]*config.Table{slos, faults, l.rollouts, l.rules} {
 		unique(list, "name")
 	}
 
@@ -131,7 +132,7 @@ func (l *loader) read() {
 	for _, t := range slos {
 		l.e.SLOs = append(l.e.SLOs, l.objective(t))
 	}
-	l.cluster(faults, rollouts, rules)
+	l.cluster(faults)
 	root.Done()
 	l.warn()
 }

@@ -13,7 +13,7 @@ var schema = withTraffic(config.Schema{
 	"pool": {"name", "classes", "role", "link", "model", "gpu", "tensor_parallel", "pipeline_parallel", "expert_parallel", "expert_imbalance", "replicas", "router", "stale", "min_prompt", "max_prompt", "uncached", "standby", "overflow", "gate", "autoscale", "wear", "zones", "gpu_hour_usd", "weight_dtype", "static_scales", "kv_dtype", "overhead", "calibration", "engine", "host", "thermal"},
 	"slo":  {"name", "class", "only", "exclude", "metric", "threshold", "all", "objective", "percentile", "min_prompt", "max_prompt", "window", "window_kind", "spent", "policy", "alerts", "min_events", "count"},
 
-	"fault":   {"name", "pool", "at", "for", "replicas", "zone", "slow"},
+	"fault":   {"name", "pool", "at", "for", "replicas", "zone", "slow", "cut"},
 	"rollout": {"name", "pool", "at", "batch", "drain", "down"},
 	"rule":    {"name", "signal", "slo", "pool", "above", "below", "window", "action", "classes", "cap", "to", "min_prompt"},
 

@@ -42,8 +42,8 @@ func (l *loader) checkSite(t *config.Table, p *sim.Pool) {
 		return
 	}
 	sub := t.Sub("thermal", "")
-	if s.HotFrom > p.Replicas {
-		sub.Errorf("hot_aisle", fmt.Sprintf("1 to %d replicas", p.Replicas), "", "pool %q has only %s", p.Name, count(p.Replicas, "replica"))
+	if s.HotFrom > p.Limit() {
+		sub.Errorf("hot_aisle", fmt.Sprintf("1 to %d replicas", p.Limit()), "", "pool %q has only %s", p.Name, count(p.Limit(), "replica"))
 	}
 	if s.RackW == 0 {
 		return

@@ -32,6 +32,7 @@ func (l *loader) warn() {
 		l.warnLength(i)
 	}
 	l.warnProjection()
+	l.warnCluster()
 }
 
 // expected returns about how many requests a class sends in [from, to); false

@@ -7,11 +7,15 @@ import (
 	"testing"
 )
 
+// enough is traffic and time for every phase.
+var enough = []string{"traffic.chat.rate=20/s", "duration=48h"}
+
 // suspects are valid experiments that are likely not meant so: changes to base.
 var suspects = []struct {
 	what     string
 	old, new string
 	sets     []string
+	more     string // tables to add
 }{
 	{what: "nothing wrong", sets: []string{"traffic.chat.rate=20/s", "duration=48h"}},
 	{what: "few requests in several phases", sets: []string{"traffic.chat.rate=10/min"}},
@@ -24,6 +28,65 @@ var suspects = []struct {
 	{what: "a shared prompt without a cache", sets: []string{"traffic.chat.rate=20/s", "duration=48h", "traffic.chat.system_prompt.tokens=100", "pool.main.engine.kind=tgi"}},
 	{what: "a shared prompt longer than prompts", sets: []string{"traffic.chat.rate=20/s", "duration=48h", "traffic.chat.system_prompt.tokens=600"}},
 	{what: "users", old: `rate = "2/s"`, new: "users = 3"},
+	{what: "a cluster whose settings never act", old: someGPU, new: someGPU + `
+zones = 5
+uncached = true
+gate = { in_flight = 50, timeout = "5s", order = "fair" }
+overflow = { to = "spare", at = 20 }
+autoscale = { target = 40, min = 1, max = 1, warm_up = "20s", lead = "9m" }
+replicas = 1`, sets: enough, more: `
+[[pool]]
+name = "spare"
+model = "qwen3-8b"
+gpu = "h100"
+standby = true
+[[pool]]
+name = "long"
+min_prompt = 100000
+model = "llama-3.1-8b"
+gpu = "h100"
+`},
+	{what: "a limit that limits nothing", old: someRate, new: someRate + "\nlimit = { burst = \"2s\" }", sets: enough},
+	{what: "a limit with parts that hold nothing", old: someRate, new: someRate + "\nlimit = { in_flight = 500, burst = \"9s\", weight = 2 }", sets: enough},
+	{what: "rollouts that come too late", sets: enough, more: `
+[[rollout]]
+name = "never"
+at = "72h"
+[[rollout]]
+name = "half"
+at = "47h58m"
+`},
+	{what: "rules without effect", sets: enough, more: `
+[[pool]]
+name = "spare"
+model = "qwen3-8b"
+gpu = "h100"
+standby = true
+[[rule]]
+name = "cap"
+signal = "kv"
+pool = "main"
+above = 0.9
+action = "cap"
+classes = ["chat"]
+cap = 99999
+[[rule]]
+name = "to itself"
+signal = "kv"
+pool = "main"
+above = 0.9
+action = "route"
+classes = ["chat"]
+to = "main"
+[[rule]]
+name = "away"
+signal = "queue"
+pool = "main"
+above = 10
+action = "route"
+classes = ["chat"]
+to = "spare"
+`},
 	{what: "a small trace", old: "rate = \"2/s\"\nprompt = 500\noutput = { dist = \"exponential\", mean = 100 }", new: `trace = { file = "azure.csv", format = "azure" }`, sets: []string{"change=[]", "warmup=0s", "duration=1h"}},
 }
 
@@ -33,7 +96,7 @@ func TestWarnings(t *testing.T) {
 	defer os.Remove(file)
 	var b strings.Builder
 	for _, c := range suspects {
-		if err := os.WriteFile(file, []byte(strings.Replace(base, c.old, c.new, 1)), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(strings.Replace(base, c.old, c.new, 1)+c.more), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		_, p := load(t, file, c.sets...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -338,5 +339,30 @@ func TestRequestsFindTheirPool(t *testing.T) {
 	})
 	if d := float64(n[2]) / float64(n[0]+n[1]+n[2]); math.Abs(d-0.1) > 0.02 {
 		t.Errorf("route of prompts over 900: %v", n)
+	}
+}
+
+// Two rollouts of one pool at the same time are one after the other: every replica is
+// restarted twice, never more than a batch at once.
+func TestRolloutsOfAPoolFollowEachOther(t *testing.T) {
+	e := crowd(t, 5, 10*clock.Minute)
+	e.Pools[0].Replicas = 4
+	x := Rollout{Pool: "main", At: clock.Minute, Batch: 1, Drain: clock.Second, Down: 20 * clock.Second}
+	e.Rollouts = []Rollout{x, x}
+	c, r := play(t, e, func() engine.Replica { return newSleeper() })
+	var got []string
+	for _, a := range r.actions {
+		if strings.Contains(a.Text, "rollout") {
+			got = append(got, a.Text)
+		}
+	}
+	want := []string{"pool main: rollout begins, 1 at a time", "pool main: rollout ends", "pool main: rollout begins, 1 at a time", "pool main: rollout ends"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	for i, n := range c.pools[0].built {
+		if n < 2 {
+			t.Errorf("replica %d was built anew %d times", i+1, n)
+		}
 	}
 }

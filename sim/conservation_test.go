@@ -63,8 +63,11 @@ func drawTrouble(t *rapid.T, base Experiment) Experiment {
 		f := Fault{Pool: p.Name, At: at, For: seconds(0, 6, "for"), Replicas: rapid.IntRange(1, p.Replicas).Draw(t, "hit")}
 		if rapid.IntRange(0, 3).Draw(t, "slow") == 0 {
 			f.Slow = 2
-		} else if yes("zone") {
-			f.Replicas, f.Zone = 0, 1
+		} else {
+			f.Cut = yes("cut")
+			if yes("zone") {
+				f.Replicas, f.Zone = 0, 1
+			}
 		}
 		e.Faults = append(e.Faults, f)
 	}
@@ -150,12 +153,13 @@ func TestNoRequestIsLostOrCountedTwice(t *testing.T) {
 // audit compares every book of a cluster with the requests that are under way.
 func (c *cluster) audit(t interface{ Errorf(string, ...any) }) {
 	now := c.loop.Now()
-	on := make([]int32, len(c.replicas))    // requests on the books of each replica
-	keeps := make([]int32, len(c.replicas)) // prompts that it keeps for a decode replica
-	waiting := make([]int, len(c.pools))    // at each gate
-	admitted := make([]int, len(c.limits))  // of each class
-	waits := make([]bool, len(c.flights))   // of the flight slots: free
-	alive, unfinished := int64(0), int64(0) // clients who wait; counted ones of them
+	on := make([]int32, len(c.replicas))     // requests on the books of each replica
+	living := make([]int32, len(c.replicas)) // of these: with a client
+	keeps := make([]int32, len(c.replicas))  // prompts that it keeps for a decode replica
+	waiting := make([]int, len(c.pools))     // at each gate
+	admitted := make([]int, len(c.limits))   // of each class
+	waits := make([]bool, len(c.flights))    // of the flight slots: free
+	alive, unfinished := int64(0), int64(0)  // clients who wait; counted ones of them
 	for id := c.free; id >= 0; id = c.flights[id].next {
 		if waits[id] || c.flights[id].live || c.flights[id].dead {
 			t.Errorf("slot %d is free twice, or in use", id)
@@ -183,6 +187,9 @@ func (c *cluster) audit(t interface{ Errorf(string, ...any) }) {
 		h := c.half(f, int32(id))
 		if f.replica >= 0 && (h == nil || h.stage != hopping) {
 			on[f.replica]++
+			if !f.dead {
+				living[f.replica]++
+			}
 		}
 		if h != nil && h.stage != atPrefill && !h.moved {
 			keeps[h.replica]++
@@ -213,7 +220,7 @@ func (c *cluster) audit(t interface{ Errorf(string, ...any) }) {
 			if l.Running+l.Waiting > on[g]+keeps[g] {
 				t.Errorf("%s %d: %d requests on its books, its engine has %+v", f.spec.Name, i, on[g], l)
 			}
-			if v.Up != (f.stage[i] == serving) || f.stage[i] == broken && on[g] > 0 || f.stage[i] == off && on[g]+keeps[g] > 0 {
+			if v.Up != (f.stage[i] == serving) || f.stage[i] == broken && living[g] > 0 || f.stage[i] == off && on[g]+keeps[g] > 0 {
 				t.Errorf("%s %d: stage %d, up %v, %d requests", f.spec.Name, i, f.stage[i], v.Up, on[g])
 			}
 		}

@@ -105,7 +105,7 @@ func (out *PoolResult) spend(spec *Pool, list []poolRep, hours float64) {
 	out.IdleUSD = out.IdleGPUHours * spec.GPUHourUSD
 	out.USDPerMonth = out.USD / hours * 30 * 24
 	if spec.Thermal.Enabled {
-		out.EnergyKWh = gpus * stats.Of(over(list, func(r poolRep) float64 { return r.total.power * monitorInterval.Seconds() / 3.6e6 }), n).V
+		out.EnergyKWh = gpus * stats.Of(over(list, func(r poolRep) float64 { return (r.total.power + r.total.standing) * monitorInterval.Seconds() / 3.6e6 }), n).V
 	}
 }
 

@@ -18,6 +18,7 @@ type Fault struct {
 	Replicas int            // how many, from the first on; 0 with Zone
 	Zone     int            // 1-based: all replicas of this zone; 0 = none
 	Slow     float64        // > 1: their steps take so many times as long; 0 = they are gone
+	Cut      bool           `json:",omitempty"` // they run, but nobody reaches them: a network fault
 }
 
 // Wear is how a pool's replicas break and are mended, by chance.
@@ -87,7 +88,7 @@ func (c *cluster) wear(k, node int) func(p *kernel.Process) {
 	return func(p *kernel.Process) {
 		for {
 			p.Sleep(exponential(w.MTBF))
-			down := c.takeDown(p.Now(), f, replicas)
+			down := c.takeDown(p.Now(), f, replicas, false)
 			if len(down) == 0 {
 				continue
 			}
@@ -112,13 +113,16 @@ func named(replicas []int, one, many string) string {
 
 // takeDown breaks the replicas that are not off and returns them: each is down until
 // every fault that took it has let it go.
-func (c *cluster) takeDown(now clock.Time, f *fleet, replicas []int) (down []int) {
+func (c *cluster) takeDown(now clock.Time, f *fleet, replicas []int, cut bool) (down []int) {
 	for _, i := range replicas {
 		if f.stage[i] == off {
 			continue
 		}
-		if f.stage[i] != broken {
+		switch {
+		case !cut: // what was only cut off before is lost now
 			c.breakDown(now, f, i)
+		case f.stage[i] != broken:
+			c.cutOff(now, f, i)
 		}
 		f.faults[i]++
 		down = append(down, i)
@@ -162,7 +166,10 @@ func (c *cluster) fault(n int) func(p *kernel.Process) {
 				c.slow(p.Now(), f, i, slices.Index(c.plan.slowness(k), x.Slow), 1)
 			}
 		} else {
-			down = c.takeDown(p.Now(), f, hit)
+			if x.Cut {
+				verb = "are cut off"
+			}
+			down = c.takeDown(p.Now(), f, hit, x.Cut)
 		}
 		c.note(p.Now(), fmt.Sprintf("pool %s: %d of %d replicas %s", f.spec.Name, len(hit), len(f.views), verb))
 		if x.For == 0 {
@@ -218,6 +225,11 @@ func (c *cluster) rollout(n int) func(p *kernel.Process) {
 	f := &c.pools[c.plan.poolNamed(x.Pool)]
 	return func(p *kernel.Process) {
 		until(p, x.At)
+		for f.rollout { // one after the other: the second restarts everything again
+			p.Sleep(drainPoll)
+		}
+		f.rollout = true
+		defer func() { f.rollout = false }()
 		c.note(p.Now(), fmt.Sprintf("pool %s: rollout begins, %d at a time", f.spec.Name, x.Batch))
 		for from := 0; from < len(f.stage); from += x.Batch {
 			var batch []int

@@ -45,6 +45,7 @@ type fleet struct {
 
 	handing []int32      // of each replica: prompts that it keeps for a decode replica
 	rolling []bool       // of each replica: a rollout has it in hand
+	rollout bool         // one is under way
 	warm    []clock.Time // of each place in the warm pool: from when on it is filled
 }
 

@@ -44,9 +44,10 @@ type poolWindow struct {
 	work                 models.Cost
 	steps                int64
 	preemptions, lost    int64
-	prompted, hit        int64 // prompt tokens of admitted requests; of them found in the prefix cache
-	looks, ups, bound    int   // of the second: how many replicas served, how many were paid for
-	loaded               int64 // of hit: loaded from host memory
+	prompted, hit        int64   // prompt tokens of admitted requests; of them found in the prefix cache
+	looks, ups, bound    int     // of the second: how many replicas served, how many were paid for
+	loaded               int64   // of hit: loaded from host memory
+	standing             float64 // power of replicas that start and of the warm pool, per GPU
 }
 
 func newMonitor(c *cluster) *monitor {
@@ -96,6 +97,9 @@ func (m *monitor) look(now clock.Time, k int) {
 		w.looks++
 		w.ups += len(p.ups)
 		w.bound += p.held()
+		if pm.thermal {
+			w.standing += pm.heat.IdleW * float64(len(p.warm))
+		}
 	}
 	if pm.thermal {
 		pm.site(now, m.c.plan.exp.Start, &m.c.plan.exp.Pools[k])
@@ -104,6 +108,9 @@ func (m *monitor) look(now clock.Time, k int) {
 		if s := p.stage[i]; s != serving && s != draining {
 			if pm.thermal { // it cools down
 				pm.tick(i, models.Cost{}, monitorInterval)
+				if w != nil && s == starting {
+					w.standing += pm.states[i].PowerW
+				}
 			}
 			continue
 		}
@@ -187,6 +194,7 @@ func (w *poolWindow) merge(o *poolWindow) {
 	w.looks += o.looks
 	w.ups += o.ups
 	w.bound += o.bound
+	w.standing += o.standing
 }
 
 // bin is what SetClock gets: the clock and the slowness of a replica.

@@ -216,7 +216,7 @@ type PoolResult struct {
 	GPUHours       float64 // of the span
 	USD            float64 // of the span
 	USDPerMonth    float64 // 30 days
-	EnergyKWh      float64 // of the span, GPUs of replicas that serve
+	EnergyKWh      float64 // of the span: GPUs of replicas that serve, those that start and the warm pool at idle power
 	IdleGPUHours   float64 // of GPUHours: no step ran
 	IdleUSD        float64
 	Unused         float64 // share of what was paid for that the traffic did not need: 1 − mean rate ÷ what the paid replicas can serve; NaN without a closed form
