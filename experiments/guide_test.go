@@ -33,6 +33,7 @@ var chapters = map[string]struct{ heading, path string }{
 	"traffic.limit":              {"### `limit`", "traffic.chat.limit."},
 	"fault":                      {"## `[[fault]]`", `fault."one down".`},
 	"rollout":                    {"## `[[rollout]]`", "rollout.upgrade."},
+	"review":                     {"## `[review]`", "review."},
 	"rule":                       {"## `[[rule]]`", `rule."shed the free tier".`},
 	"traffic":                    {"## `[[traffic]]`", "traffic.chat."},
 	"traffic.rate":               {"### `rate`", "traffic.chat.rate."},

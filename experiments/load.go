@@ -133,6 +133,7 @@ func (l *loader) read() {
 		l.e.SLOs = append(l.e.SLOs, l.objective(t))
 	}
 	l.cluster(faults)
+	l.review(root)
 	root.Done()
 	l.warn()
 }

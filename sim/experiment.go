@@ -15,6 +15,7 @@ type Experiment struct {
 	Title      string
 	Question   string
 	Postmortem string `json:",omitempty"` // where incidents are reviewed
+	Review     Review `json:"-"`          // by what a launch is judged; no part of what is simulated
 
 	Start        clock.Duration // t = 0, counted from Monday 00:00
 	Duration     clock.Duration
@@ -158,3 +159,13 @@ func (p *Pool) gpusPerReplica() float64 { return float64(p.Deployment.GPUs()) }
 
 // GPUs returns how many GPUs the pool holds at the start.
 func (p Pool) GPUs() int { return p.Replicas * p.Deployment.GPUs() }
+
+// Review is by what sim review judges a launch. The zero value stands for its
+// defaults.
+type Review struct {
+	Gate      string  // "block", "warn" or "none": the call that fails a pipeline
+	Material  float64 // growth of the burn rate from which on a worsening counts
+	Chance    float64 // family-wise level of the test
+	TimeLimit clock.Duration
+	Levers    bool
+}

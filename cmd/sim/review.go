@@ -26,6 +26,7 @@ type reviewFlags struct {
 	limit    time.Duration
 	material float64
 	levers   bool
+	incident bool
 }
 
 func newReview() *cobra.Command {
@@ -47,7 +48,7 @@ Exit status 1 if the call reaches --gate: block (the default), warn, or none.`,
 			return oneFile(2)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runReview(cmd.Context(), args, f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return runReview(cmd.Context(), args, f, cmd.Flags().Changed, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	setFlag(cmd, &f.sets)
@@ -57,12 +58,13 @@ Exit status 1 if the call reaches --gate: block (the default), warn, or none.`,
 	cmd.Flags().IntVar(&f.workers, "workers", 0, "simulations side by side (default: one per core)")
 	cmd.Flags().DurationVar(&f.limit, "time-limit", 0, "stop looking for causes and levers after this time; the call itself always runs in full (default: no limit)")
 	cmd.Flags().Float64Var(&f.material, "material", review.DefaultMaterial, "growth of the burn rate from which on a worsening counts")
+	cmd.Flags().BoolVar(&f.incident, "post-mortem", false, "the launch has happened: write post-mortem.html and .md, too (timeline, detection, budget, causes, prevention)")
 	cmd.Flags().BoolVar(&f.levers, "levers", true, "look for causes and levers")
 	return cmd
 }
 
 // runReview loads both worlds, compares them and reports.
-func runReview(ctx context.Context, args []string, f reviewFlags, stdout, stderr io.Writer) error {
+func runReview(ctx context.Context, args []string, f reviewFlags, given func(string) bool, stdout, stderr io.Writer) error {
 	switch {
 	case f.gate != "none" && f.gate != "block" && f.gate != "warn":
 		return &exit{exitInput, fmt.Errorf("--gate %s is not known%s", f.gate, choices(f.gate, []string{"none", "block", "warn"}, "none, block, warn"))}
@@ -77,6 +79,7 @@ func runReview(ctx context.Context, args []string, f reviewFlags, stdout, stderr
 	if err != nil {
 		return &exit{exitInput, err}
 	}
+	f.settle(&change.Review, given)
 	if f.out == "" {
 		f.out = filepath.Join("out", change.Name+"-review")
 	}
@@ -87,7 +90,7 @@ func runReview(ctx context.Context, args []string, f reviewFlags, stdout, stderr
 	for _, s := range f.sets {
 		replay = append(replay, "--set", s)
 	}
-	o := review.Options{Workers: f.workers, TimeLimit: f.limit, Material: f.material, Levers: f.levers, Version: versionText(), Command: commandLine(replay)}
+	o := review.Options{Workers: f.workers, TimeLimit: f.limit, Material: f.material, Chance: change.Review.Chance, Levers: f.levers, Incident: f.incident, Version: versionText(), Command: commandLine(replay)}
 	if !f.quiet {
 		done := reviewProgress(stderr, &o)
 		defer done()
@@ -116,6 +119,25 @@ func runReview(ctx context.Context, args []string, f reviewFlags, stdout, stderr
 		return &exit{code: exitGate}
 	}
 	return nil
+}
+
+// settle takes from the experiment's [review] what no flag says.
+func (f *reviewFlags) settle(r *sim.Review, given func(string) bool) {
+	if r.Gate == "" { // there is no such table
+		return
+	}
+	if !given("gate") {
+		f.gate = r.Gate
+	}
+	if !given("material") {
+		f.material = r.Material
+	}
+	if !given("time-limit") {
+		f.limit = time.Duration(r.TimeLimit)
+	}
+	if !given("levers") {
+		f.levers = r.Levers
+	}
 }
 
 // reviewWorlds loads the world without the change, the one with it, and the text of

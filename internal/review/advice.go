@@ -41,6 +41,7 @@ type Lever struct {
 	pass bool // every objective restored and confirmed
 	shed bool
 	rank int
+	dose int
 }
 
 // LeverSLO is one objective under a lever.
@@ -76,7 +77,9 @@ func (r *Review) advice() string {
 	for _, l := range r.Levers {
 		if l.Name == r.Recommended {
 			price := "no further GPUs"
-			if l.GPUs > 0 {
+			if math.IsNaN(float64(l.USD)) {
+				price = "price not known"
+			} else if l.GPUs > 0 {
 				price = fmt.Sprintf("%d GPUs more, %s per month", l.GPUs, money(float64(l.USD)))
 			}
 			return fmt.Sprintf("%s: %s. Asks the %s; %s. Tried on %s.", sentence(l.Name), l.Dose, l.Asks, price, l.Basis)
@@ -210,7 +213,7 @@ func (r *Review) canaryGrid() report.Grid {
 func order(list []Lever) {
 	slices.SortStableFunc(list, func(a, b Lever) int {
 		for _, d := range []float64{
-			float64(score(b) - score(a)), float64(a.USD - b.USD), float64(asks[a.Asks] - asks[b.Asks]), float64(a.rank - b.rank),
+			float64(score(b) - score(a)), price(a) - price(b), float64(asks[a.Asks] - asks[b.Asks]), float64(a.rank - b.rank),
 		} {
 			if d != 0 {
 				return int(math.Copysign(1, d))
@@ -218,6 +221,14 @@ func order(list []Lever) {
 		}
 		return 0
 	})
+}
+
+// price ranks levers by cost; an unknown one stands behind all others.
+func price(l Lever) float64 {
+	if math.IsNaN(float64(l.USD)) {
+		return 1e15
+	}
+	return float64(l.USD)
 }
 
 var asks = map[string]int{"platform": 0, "product": 1, "business": 2}

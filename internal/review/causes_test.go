@@ -26,6 +26,10 @@ func TestAblationsFindTheKnownCause(t *testing.T) {
 			[]string{"pool.main.thermal.ambient=60", "slo.existing.exclude=[]"}},
 		{"free all-reduce", with("[[change]]\nname = \"feature\"\nclass = \"chat\"\nat = \"2m\"\nrate = \"8x\"\n"),
 			[]string{"pool.main.gpu=l40s", "pool.main.replicas=1", "pool.main.model=llama-3.1-8b", "traffic.chat.rate=0.5/s", "slo.existing.exclude=[]"}},
+		{"instant cold start", with("[[change]]\nname = \"feature\"\nclass = \"chat\"\nat = \"2m\"\nrate = \"7x\"\n"),
+			[]string{`pool.main.autoscale={ target = 12, min = 2, max = 12, start_up = "3m" }`, "slo.existing.exclude=[]"}},
+		{"no failures", with("[[change]]\nname = \"feature\"\nclass = \"chat\"\nat = \"2m\"\nrate = \"2x\"\n") + "\n[[fault]]\nname = \"one\"\nat = \"3m\"\nreplicas = 1\n",
+			[]string{"slo.existing.exclude=[]", "traffic.chat.rate=7.2/s"}},
 	} {
 		e := parse(t, c.text, append([]string{"replications=1"}, c.sets...)...)
 		l := newLab(Options{})
@@ -36,7 +40,7 @@ func TestAblationsFindTheKnownCause(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s := &search{lab: l, before: before, after: after, review: compareWorlds(before, after, DefaultMaterial)}
+		s := &search{lab: l, before: before, after: after, review: compareWorlds(before, after, DefaultMaterial, familyWise)}
 		for k := range e.SLOs {
 			if after.status(k) == sim.Missed {
 				s.broken = append(s.broken, k)

@@ -15,6 +15,13 @@ func (r *Review) Write(dir string) error {
 		return err
 	}
 	files := []report.File{{Name: "review.html", Data: page}, {Name: "review.json", Data: text}, {Name: "review.md", Data: r.Markdown()}}
+	if r.incidental {
+		page, err := r.PostMortem().HTML()
+		if err != nil {
+			return err
+		}
+		files = append(files, report.File{Name: "post-mortem.html", Data: page}, report.File{Name: "post-mortem.md", Data: r.PostMortemMarkdown()})
+	}
 	for _, l := range r.Levers {
 		if l.File != "" {
 			files = append(files, report.File{Name: l.File, Data: []byte(l.text)})

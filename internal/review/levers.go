@@ -17,6 +17,7 @@ type candidate struct {
 	name, asks string
 	doses      int
 	scan       bool // more is not always better: try every dose
+	unpriced   bool // what it costs is not known here
 	sheds      bool // it turns requests away: judge it by those that are answered
 	edit       func(t tree, dose int) (label string, err error)
 }
@@ -60,7 +61,7 @@ func (s *search) busiest() (name string, i int) {
 // candidates are the levers that suit the experiment, in the order in which they are
 // tried.
 func (s *search) candidates() []candidate {
-	list := append(s.subjectLevers(), s.poolLevers()...)
+	list := append(append(s.subjectLevers(), s.poolLevers()...), s.hardwareLevers()...)
 	return append(list, s.renegotiated())
 }
 
@@ -287,7 +288,7 @@ func (s *search) name() {
 	for i := range s.review.Levers {
 		l := &s.review.Levers[i]
 		if l.text != "" {
-			l.File = "lever-" + strings.ReplaceAll(strings.ToLower(l.Name), " ", "-") + ".toml"
+			l.File = "lever-" + strings.NewReplacer(" ", "-", "/", "-").Replace(strings.ToLower(l.Name)) + ".toml"
 		}
 	}
 	slices.SortFunc(s.review.NotTried, strings.Compare)

@@ -40,7 +40,7 @@ func (r *Review) Document() *report.Document {
 	if r.Hours != "" {
 		how += "; causes, levers and canary readings ran on the " + r.Hours
 	}
-	lead := how + ". " + Rules
+	lead := how + ". " + r.Rules()
 	if len(r.NotTried) > 0 {
 		lead += " Not tried: " + strings.Join(r.NotTried, "; ") + "."
 	}

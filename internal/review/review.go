@@ -18,9 +18,11 @@ type Options struct {
 	TimeLimit time.Duration // of the whole review; ablations and levers stop there; 0 = none
 	Progress  func(done int, requests int64)
 	Material  float64 // burn-rate increase below which a worsening is not warned of; 0 = DefaultMaterial
+	Chance    float64 // family-wise level; 0 = familyWise
 	Levers    bool    // look for causes and levers
 	Version   string
 	Command   string
+	Incident  bool // it has happened: write a post-mortem, too
 }
 
 // DefaultMaterial is the increase of the burn rate (bad share ÷ allowed share) from
@@ -61,12 +63,19 @@ type Review struct {
 	series       *seriesPair
 	span         clock.Time
 	moments      []report.Moment
+	after        *world
+	material     float64
+	chance       float64
+	incidental   bool // told as a post-mortem, too
 }
 
 // Run reviews a change: base is the world without it.
 func Run(ctx context.Context, base, change sim.Experiment, text Source, o Options) (*Review, error) {
 	if o.Material == 0 {
 		o.Material = DefaultMaterial
+	}
+	if o.Chance == 0 {
+		o.Chance = familyWise
 	}
 	begun := time.Now()
 	l := newLab(o)
@@ -83,8 +92,8 @@ func Run(ctx context.Context, base, change sim.Experiment, text Source, o Option
 	if err := errors.Join(<-errs, <-errs); err != nil {
 		return nil, err
 	}
-	r := compareWorlds(before, after, o.Material)
-	r.Version, r.Command = o.Version, o.Command
+	r := compareWorlds(before, after, o.Material, o.Chance)
+	r.Version, r.Command, r.incidental = o.Version, o.Command, o.Incident
 	if o.Levers {
 		if o.TimeLimit > 0 {
 			var stop func()
@@ -101,12 +110,12 @@ func Run(ctx context.Context, base, change sim.Experiment, text Source, o Option
 }
 
 // compareWorlds fills everything that the two worlds alone say.
-func compareWorlds(before, after *world, material float64) *Review {
+func compareWorlds(before, after *world, material, chance float64) *Review {
 	e := after.e
 	r := &Review{
 		Schema: "slosim.review/1", Name: e.Name, Title: e.Title, Seed: e.Seed, Replications: len(after.reps),
 		Paired: before.e.Seed == e.Seed, start: e.Start, span: clock.Time(e.Duration),
-		Phase: after.reps[0].Phases[len(after.reps[0].Phases)-1].Name,
+		Phase: after.reps[0].Phases[len(after.reps[0].Phases)-1].Name, after: after, material: material, chance: chance,
 	}
 	if !r.Paired {
 		r.Notes = append(r.Notes, fmt.Sprintf("The worlds have different seeds (%d and %d): differences are between independent draws, not paired by request.", before.e.Seed, e.Seed))
@@ -142,6 +151,6 @@ func compareWorlds(before, after *world, material float64) *Review {
 	for _, c := range e.Changes {
 		r.moments = append(r.moments, report.Moment{T: clock.Time(c.At), Name: c.Name})
 	}
-	r.Verdict = decide(r.SLOs, material)
+	r.Verdict = decide(r.SLOs, material, chance)
 	return r
 }

@@ -142,7 +142,17 @@ func TestPromptGrowthIsBlockedAndMended(t *testing.T) {
 	if c := r.Causes[0]; c.Kind != "with" || !(c.Bad > .01) || r.Causes[2].Explains < r.Causes[3].Explains {
 		t.Errorf("%+v", r.Causes)
 	}
-	for _, text := range []string{string(r.Markdown()), fmt.Sprint(r.Document().Facts)} {
+	if first, on, ok := r.detected(); !ok || on != "chat TTFT" || first.Fired < r.began() {
+		t.Errorf("detected by %+v on %q, %v", first, on, ok)
+	}
+	items := fmt.Sprint(r.prevention())
+	for _, want := range []string{"shorter prompts", "A canary at", "An alarm on prompt length", "Another promise"} {
+		if !strings.Contains(items, want) {
+			t.Errorf("prevention lacks %q: %s", want, items)
+		}
+	}
+	r.incidental = true
+	for _, text := range []string{string(r.Markdown()), string(r.PostMortemMarkdown()), fmt.Sprint(r.Document().Facts)} {
 		if strings.Contains(text, "NaN") || strings.Contains(text, "%!") {
 			t.Error(text)
 		}
@@ -270,7 +280,7 @@ func TestRulesOfTheVerdict(t *testing.T) {
 		{"better", slo(sim.Missed, sim.Met, []float64{.05, .052, .049, .051}, flat), Pass},
 		{"new and missed", SLO{Name: "x", Allowed: .01, New: true, Status: sim.Missed}, Block},
 	} {
-		if v := decide([]SLO{c.slo}, DefaultMaterial); v.Call != c.want {
+		if v := decide([]SLO{c.slo}, DefaultMaterial, familyWise); v.Call != c.want {
 			t.Errorf("%s: %+v, want %s", c.what, v, c.want)
 		}
 	}

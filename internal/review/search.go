@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 
+	"slosim/internal/config"
 	"slosim/sim"
 	"slosim/sim/clock"
-
 	"slosim/workloads"
 )
 
@@ -84,6 +84,7 @@ func (s *search) all(ctx context.Context) error {
 		})
 	}
 	inOrder(cap(s.lab.slots), append(jobs, func() { s.promises(ctx) }, func() { s.canary(ctx) }))
+	found = append(found, s.pairs(ctx, list, found)...)
 	for _, l := range found {
 		if l != nil {
 			s.review.Levers = append(s.review.Levers, *l)
@@ -93,7 +94,7 @@ func (s *search) all(ctx context.Context) error {
 	s.recommend(ctx)
 	s.name()
 	slices.Sort(s.review.NotTried)
-	s.review.NotTried = append(s.review.NotTried, "other GPUs and TP degrees, P/D split, priority, canary pace and hour (simulate them as a CHANGE of their own)")
+	s.review.NotTried = append(s.review.NotTried, "canary pace and a later hour (they put the effect off; in the last phase nothing changes)")
 	return nil
 }
 
@@ -212,13 +213,19 @@ func (s *search) dose(ctx context.Context, c *candidate) (*Lever, error) {
 		if err != nil {
 			return nil, err
 		}
-		w, err := s.fresh(ctx, v.e)
+		confirm := s.fresh
+		if len(goal) == 0 { // nothing to confirm
+			confirm = s.look
+		}
+		w, err := confirm(ctx, v.e)
 		if err != nil {
 			return nil, err
 		}
 		ok := len(goal) > 0 && contains(s.meets(w, c.sheds), goal)
 		if len(goal) == 0 || ok || tries == 3 || best == c.doses || c.scan {
-			return s.lever(c, v, w, goal, ok), nil
+			l := s.lever(c, v, w, goal, ok)
+			l.dose = best
+			return l, nil
 		}
 		best++
 	}
@@ -227,11 +234,19 @@ func (s *search) dose(ctx context.Context, c *candidate) (*Lever, error) {
 // search returns the dose, and the objectives that it restores on the first seed.
 func (c *candidate) search(broken int, look func(int) (*world, error), meets func(*world) []int) (int, []int, error) {
 	if c.scan {
-		best, goal := c.doses, []int(nil)
+		best, goal := 0, []int(nil)
+		var impossible error
 		for d := 1; d <= c.doses; d++ {
 			w, err := look(d)
+			if config.IsInput(err) { // a dose that cannot be
+				impossible = err
+				continue
+			}
 			if err != nil {
 				return 0, nil, err
+			}
+			if best == 0 {
+				best = d
 			}
 			if m := meets(w); len(m) > len(goal) {
 				best, goal = d, m
@@ -239,6 +254,9 @@ func (c *candidate) search(broken int, look func(int) (*world, error), meets fun
 			if len(goal) == broken {
 				break
 			}
+		}
+		if best == 0 {
+			return 0, nil, impossible
 		}
 		return best, goal, nil
 	}
@@ -268,7 +286,11 @@ func (c *candidate) search(broken int, look func(int) (*world, error), meets fun
 
 // lever writes down what was found.
 func (s *search) lever(c *candidate, v *variant, w *world, goal []int, ok bool) *Lever {
-	l := &Lever{Name: c.name, Asks: c.asks, Dose: v.label, Confirmed: ok && !c.sheds, Basis: "fresh seeds, busiest two hours", text: v.text, shed: c.sheds}
+	basis := "fresh seeds, busiest two hours"
+	if len(goal) == 0 {
+		basis = "one seed, busiest two hours"
+	}
+	l := &Lever{Name: c.name, Asks: c.asks, Dose: v.label, Confirmed: ok && !c.sheds, Basis: basis, text: v.text, shed: c.sheds}
 	for _, k := range s.broken {
 		name := s.after.e.SLOs[k].Name
 		if slices.Contains(goal, k) && (ok || c.sheds) {
@@ -277,7 +299,9 @@ func (s *search) lever(c *candidate, v *variant, w *world, goal []int, ok bool) 
 			l.Misses = append(l.Misses, name)
 		}
 	}
-	l.GPUs, l.USD = extra(s.after.e, v.e)
+	if l.GPUs, l.USD = extra(s.after.e, v.e); c.unpriced {
+		l.USD = Number(math.NaN())
+	}
 	s.measure(l, w)
 	l.pass = l.Confirmed && len(l.Misses) == 0
 	return l

@@ -160,7 +160,7 @@ func (r *Review) Terminal(w io.Writer) {
 	if len(r.NotTried) > 0 {
 		fmt.Fprintln(w, "- Not tried: "+strings.Join(r.NotTried, "; ")+".")
 	}
-	fmt.Fprintf(w, "\n%d replications, seed %d, %s requests simulated in all.\n%s\n", r.Replications, r.Seed, report.Whole(r.Requests), Rules)
+	fmt.Fprintf(w, "\n%d replications, seed %d, %s requests simulated in all.\n%s\n", r.Replications, r.Seed, report.Whole(r.Requests), r.Rules())
 }
 
 // whyLines are the first few explanations.
@@ -173,27 +173,29 @@ func (r *Review) Markdown() []byte {
 	if a := r.advice(); a != "" {
 		fmt.Fprintf(&b, "**What to do:** %s\n\n", escape(a))
 	}
-	writeGrid := func(g report.Grid, columns, rows int) {
-		fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(g.Head[:columns], " | "), strings.Repeat("---|", columns))
-		for _, row := range g.Rows[:min(rows, len(g.Rows))] {
-			cells := make([]string, columns)
-			for i := range cells {
-				cells[i] = escape(row[i])
-			}
-			fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
-		}
-		b.WriteByte('\n')
-	}
-	writeGrid(r.sloGrid(), 8, 20)
-	writeGrid(r.classGrid(), 5, 20)
+	writeGrid(&b, r.sloGrid(), 8, 20)
+	writeGrid(&b, r.classGrid(), 5, 20)
 	if len(r.Levers) > 0 {
-		writeGrid(r.leverGrid(), 6, 6)
+		writeGrid(&b, r.leverGrid(), 6, 6)
 	}
 	for _, line := range r.whyLines() {
 		fmt.Fprintf(&b, "- %s\n", escape(line))
 	}
-	fmt.Fprintf(&b, "\n<sub>%d replications on common random numbers, seed %d · `%s` · %s</sub>\n", r.Replications, r.Seed, r.Command, Rules)
+	fmt.Fprintf(&b, "\n<sub>%d replications on common random numbers, seed %d · `%s` · %s</sub>\n", r.Replications, r.Seed, r.Command, r.Rules())
 	return []byte(b.String())
+}
+
+// writeGrid writes the first columns and rows of a table.
+func writeGrid(b *strings.Builder, g report.Grid, columns, rows int) {
+	fmt.Fprintf(b, "| %s |\n|%s\n", strings.Join(g.Head[:columns], " | "), strings.Repeat("---|", columns))
+	for _, row := range g.Rows[:min(rows, len(g.Rows))] {
+		cells := make([]string, columns)
+		for i := range cells {
+			cells[i] = escape(row[i])
+		}
+		fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
+	}
+	b.WriteByte('\n')
 }
 
 func escape(s string) string {

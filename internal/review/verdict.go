@@ -24,20 +24,23 @@ type Verdict struct {
 	Rule string `json:"rule"` // which rule, in a sentence
 }
 
-// Rules states how a call comes about; docs/review.md and every review print it.
-const Rules = "BLOCK: an objective is MISSED with the change, and its bad share grows beyond chance and by a material amount. " +
+// rules states how a call comes about; docs/review.md and every review print it.
+const rules = "BLOCK: an objective is MISSED with the change, and its bad share grows beyond chance and by a material amount. " +
 	"WARN: it grows so and is not MISSED, or a new objective is not MET. PASS: anything else. " +
-	"Beyond chance: one-sided paired t test over replications, 2 % over all objectives together. " +
-	"Material: the burn rate grows by 0.1 or more, or an objective that was MET is MISSED."
+	"Beyond chance: one-sided paired t test over replications, %s over all objectives together. " +
+	"Material: the burn rate grows by %s or more, or an objective that was MET is MISSED."
+
+// Rules are the rules with this review's thresholds.
+func (r *Review) Rules() string { return fmt.Sprintf(rules, percent(r.chance), short(r.material)) }
 
 // decide judges every objective and returns the worst call.
-func decide(slos []SLO, material float64) Verdict {
+func decide(slos []SLO, material, chance float64) Verdict {
 	v := Verdict{Call: Pass, Rule: "no objective gets worse beyond chance and by a material amount"}
 	if len(slos) == 0 {
 		return Verdict{Call: Warn, Rule: "the experiment promises nothing: it has no [[slo]]"}
 	}
 	for k := range slos {
-		call := slos[k].judge(material, familyWise/float64(len(slos)))
+		call := slos[k].judge(material, chance/float64(len(slos)))
 		if rank(call) > rank(v.Call) {
 			v = Verdict{call, slos[k].Name, slos[k].Rule}
 		}
