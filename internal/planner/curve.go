@@ -26,6 +26,7 @@ type Curve struct {
 	Span       Span
 	Saturation float64 // requests per second of the experiment's mix
 	Points     []CurvePoint
+	Bound      bool // goodput is an upper bound
 	Monotone   bool // TTFT P99, within simultaneous intervals
 	Rule       []string
 }
@@ -52,9 +53,11 @@ func DrawCurve(ctx context.Context, e sim.Experiment, span Span, o Options) (*Cu
 		return nil, err
 	}
 	c := &Curve{Experiment: e, Span: span, Saturation: factor * totalRate(&e)}
+	counted, exact := withGoodput(e)
+	c.Bound = !exact
 	var list []sim.Experiment
 	for _, load := range curveLoads {
-		list = append(list, steady(e, factor*load, span.Duration, span.Warmup))
+		list = append(list, steady(counted, factor*load, span.Duration, span.Warmup))
 	}
 	points, err := l.run(ctx, "curve", list)
 	if err != nil {
@@ -177,7 +180,7 @@ func kneeOf(x, y []float64) int {
 // Grids are the tables for the terminal.
 func (c *Curve) Grids() []report.Grid {
 	g := report.Grid{Caption: fmt.Sprintf("%s: latency against load; saturation is %s requests/s", c.Experiment.Name, report.Number(c.Saturation)),
-		Head: []string{"load", "rate", "TTFT P99", "TPOT P95", "SLOs", "TTFT P50", "goodput ≤", "busy", "TTFT P95", "TPOT P50", "TPOT P99", "budget", "MFU", "bandwidth", "queue"}, Left: 0,
+		Head: []string{"load", "rate", "TTFT P99", "TPOT P95", "SLOs", "TTFT P50", c.goodputName("goodput", "goodput ≤"), "busy", "TTFT P95", "TPOT P50", "TPOT P99", "budget", "MFU", "bandwidth", "queue"}, Left: 0,
 		Notes: append([]string{}, c.Rule...)}
 	share := func(e stats.Estimate) string {
 		if math.IsNaN(e.V) {
@@ -197,7 +200,7 @@ func (c *Curve) Grids() []report.Grid {
 			seconds(p.TTFTP95.V), seconds(p.TPOTP50.V), seconds(p.TPOTP99.V), share(p.Budget), share(p.MFU), share(p.Bandwidth), share(p.QueueOf)})
 	}
 	g.Notes = append(g.Notes, "Load is the rate over the saturation rate of the same mix; busy is the share of time that a step runs and is no utilisation. Budget: tokens over the token budget of the steps. "+
-		"MFU: 2 × active parameters per token over peak FLOP/s. Bandwidth: weights once per step and the KV held over HBM bandwidth. All of one pool. Goodput: requests that end, times the smallest attained share.")
+		"MFU: 2 × active parameters per token over peak FLOP/s. Bandwidth: weights once per step and the KV held over HBM bandwidth. All of one pool. "+c.goodputName("Goodput: requests that meet every threshold of their class.", "Goodput, an upper bound: some promises are to some requests only; counted are those that meet every other threshold of their class."))
 	return []report.Grid{g}
 }
 
@@ -260,7 +263,7 @@ func (c *Curve) Document(command string) *report.Document {
 	figures := []report.Plot{
 		plot("ttft", "TTFT", "s", true, line("P50", "--p50", "s", func(p *CurvePoint) float64 { return p.TTFTP50.V }), line("P95", "--p90", "s", func(p *CurvePoint) float64 { return p.TTFTP95.V }), line("P99", "--p99", "s", func(p *CurvePoint) float64 { return p.TTFTP99.V })),
 		plot("tpot", "TPOT", "s", false, line("P50", "--p50", "s", func(p *CurvePoint) float64 { return p.TPOTP50.V }), line("P95", "--p90", "s", func(p *CurvePoint) float64 { return p.TPOTP95.V }), line("P99", "--p99", "s", func(p *CurvePoint) float64 { return p.TPOTP99.V })),
-		plot("goodput", "Goodput", "requests/s", false, line("offered", "--muted", "/s", func(p *CurvePoint) float64 { return p.Rate }), line("completed", "--p50", "/s", func(p *CurvePoint) float64 { return p.Served.V }), line("goodput, at most", "--good", "/s", func(p *CurvePoint) float64 { return p.Goodput.V })),
+		plot("goodput", "Goodput", "requests/s", false, line("offered", "--muted", "/s", func(p *CurvePoint) float64 { return p.Rate }), line("completed", "--p50", "/s", func(p *CurvePoint) float64 { return p.Served.V }), line(c.goodputName("goodput", "goodput, at most"), "--good", "/s", func(p *CurvePoint) float64 { return p.Goodput.V })),
 		plot("use", "Use of the GPUs", "%", false, line("busy", "--muted", "%", func(p *CurvePoint) float64 { return 100 * p.Busy.V }), line("token budget", "--p50", "%", func(p *CurvePoint) float64 { return 100 * p.Budget.V }), line("MFU", "--p90", "%", func(p *CurvePoint) float64 { return 100 * p.MFU.V }), line("bandwidth", "--p99", "%", func(p *CurvePoint) float64 { return 100 * p.Bandwidth.V })),
 	}
 	d.Sections = []report.Section{{ID: "curve", Title: "The hockey stick", Plots: figures}, {ID: "table", Title: "Every load", Grids: c.Grids()}}
@@ -298,7 +301,7 @@ func (c *Curve) JSON(w io.Writer) error {
 	for _, p := range c.Points {
 		row := map[string]any{"load": p.Load, "rate": p.Rate, "holds": p.Holds, "binding": p.Binding}
 		for name, e := range map[string]stats.Estimate{"ttft_p50": p.TTFTP50, "ttft_p95": p.TTFTP95, "ttft_p99": p.TTFTP99, "tpot_p50": p.TPOTP50, "tpot_p95": p.TPOTP95, "tpot_p99": p.TPOTP99,
-			"goodput_at_most": p.Goodput, "completed": p.Served, "busy": p.Busy, "token_budget": p.Budget, "mfu": p.MFU, "bandwidth": p.Bandwidth, "queue_share": p.QueueOf} {
+			c.goodputName("goodput", "goodput_at_most"): p.Goodput, "completed": p.Served, "busy": p.Busy, "token_budget": p.Budget, "mfu": p.MFU, "bandwidth": p.Bandwidth, "queue_share": p.QueueOf} {
 			row[name] = estimateJSON(e)
 		}
 		rows = append(rows, row)
@@ -315,4 +318,12 @@ func writeJSON(w io.Writer, v any) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", " ")
 	return e.Encode(v)
+}
+
+// goodputName is one of two names: of what is counted, or of a bound.
+func (c *Curve) goodputName(counted, bound string) string {
+	if c.Bound {
+		return bound
+	}
+	return counted
 }

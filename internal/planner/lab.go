@@ -145,7 +145,7 @@ func (p *Point) objectives() []slo.Objective {
 	if len(p.Runs) == 0 {
 		return nil
 	}
-	for _, s := range p.Runs[0].SLOs {
+	for _, s := range promised(p.Runs[0].SLOs) {
 		out = append(out, s.Objective)
 	}
 	return out

@@ -107,7 +107,7 @@ func (l *lab) saturationFactor(ctx context.Context, e sim.Experiment, duration, 
 		}
 		load := loadOf(points[0].Runs[0])
 		if !(load > 0) || math.IsInf(load, 1) {
-			return 0, inputErrorf("the saturation of pool %s has no closed form (engine %s)\n  this works for vllm, sglang and trtllm with independent requests", e.Pools[0].Name, e.Pools[0].Engine.Kind)
+			return l.measuredSaturation(ctx, e)
 		}
 		at := factor
 		if pass == 0 {
@@ -116,6 +116,37 @@ func (l *lab) saturationFactor(ctx context.Context, e sim.Experiment, duration, 
 		factor = at / load
 	}
 	return factor, nil
+}
+
+// measuredSaturation is saturationFactor where there is no closed form (static batches,
+// TGI, conversations): rates double, five minutes each after five of warm-up, until
+// twice the rate is no longer answered by a quarter more.
+func (l *lab) measuredSaturation(ctx context.Context, e sim.Experiment) (float64, error) {
+	total := totalRate(&e)
+	served := func(rate float64) (float64, error) {
+		probe := steady(e, rate/total, 5*clock.Minute, 5*clock.Minute)
+		probe.Replications = 1
+		points, err := l.run(ctx, "saturation", []sim.Experiment{probe})
+		if err != nil {
+			return 0, err
+		}
+		if points[0].Err != nil {
+			return 0, points[0].Err
+		}
+		return servedAll(points[0].Runs[0]), nil
+	}
+	before := 0.0
+	for rate := 1.0; rate < 1e6; rate *= 2 {
+		now, err := served(rate)
+		if err != nil {
+			return 0, err
+		}
+		if now < 1.25*before {
+			return max(now, before) / total, nil
+		}
+		before = now
+	}
+	return 0, inputErrorf("no load saturates pool %s", e.Pools[0].Name)
 }
 
 // use is how a single-pool run uses its GPUs, from what the result counts: shares of
@@ -166,17 +197,4 @@ func servedAll(r *sim.Result) float64 {
 		}
 	}
 	return total
-}
-
-// goodput is at most how many requests per second meet every objective: those that
-// end, times the smallest attained share.
-func goodput(r *sim.Result) float64 {
-	least := 1.0
-	for _, s := range r.SLOs {
-		p := s.Phases[len(s.Phases)-1]
-		if n := p.Good + p.Bad; n > 0 {
-			least = min(least, float64(p.Good)/float64(n))
-		}
-	}
-	return servedAll(r) * least
 }
