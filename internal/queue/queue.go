@@ -39,10 +39,14 @@ type Queue interface {
 // Failure is a task that cannot be done, by any worker.
 type Failure struct {
 	Text  string
-	Input bool // the task is wrong, not the program
+	Input bool  // the task is wrong, not the program
+	Cause error // where it was done here; nil from another process
 }
 
 func (f *Failure) Error() string { return f.Text }
+
+// Unwrap returns the cause.
+func (f *Failure) Unwrap() error { return f.Cause }
 
 // Local is the queue of this program's own goroutines.
 type Local struct {
