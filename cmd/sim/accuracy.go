@@ -13,11 +13,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"slosim/experiments"
 	"slosim/internal/accuracy"
 	"slosim/internal/measured"
+	"slosim/internal/progress"
 )
 
 // accuracyFlags are the flags of sim accuracy.
@@ -28,7 +28,7 @@ type accuracyFlags struct {
 	only        string
 	all         bool
 	update      bool
-	quiet       bool
+	progressFlags
 }
 
 func newAccuracy() *cobra.Command {
@@ -58,7 +58,7 @@ accuracy.json (every row with both figures) and validation.md go to --out.`,
 	cmd.Flags().StringVar(&f.only, "only", "", "only runs whose name or group contains this `text`")
 	cmd.Flags().BoolVar(&f.all, "all", false, "print every run, not only groups")
 	cmd.Flags().BoolVar(&f.update, "update", false, "also rewrite docs/validation.md and internal/accuracy/bands.json of this repository")
-	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print only the goals")
+	f.progressFlags.add(cmd, "print only the goals")
 	return cmd
 }
 
@@ -90,10 +90,12 @@ func compare(ctx context.Context, dir string, f accuracyFlags, stdout, stderr io
 		return &exit{exitInput, err}
 	}
 	o := accuracy.Options{Calibration: f.calibration, Engine: engine, Fitted: experiments.FittedOn}
-	if !f.quiet {
-		o.Progress = counter(stderr, len(runs))
+	m := f.meter(stderr)
+	o.Progress = func(done int) {
+		m.Update(progress.State{Stage: "replaying", Done: done, Total: len(runs), Unit: "runs"})
 	}
 	rows, err := accuracy.Compare(ctx, runs, o)
+	m.Done()
 	if errors.Is(err, context.Canceled) {
 		return &exit{exitInterrupted, errors.New("interrupted; nothing is written")}
 	}
@@ -135,21 +137,6 @@ func chosen(runs []measured.Run, f accuracyFlags) ([]measured.Run, error) {
 		return nil, fmt.Errorf("--only %q leaves none of the %d runs", f.only, len(runs))
 	}
 	return out, nil
-}
-
-// counter prints how many runs are done, on a terminal.
-func counter(w io.Writer, all int) func(int) {
-	if f, isFile := w.(*os.File); !isFile || !term.IsTerminal(int(f.Fd())) {
-		return nil
-	}
-	return func(done int) {
-		if done%20 == 0 || done == all {
-			fmt.Fprintf(w, "\r%d of %d runs", done, all)
-		}
-		if done == all {
-			fmt.Fprintln(w)
-		}
-	}
 }
 
 // notes lists the assumptions about the runs, each once.

@@ -12,12 +12,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"slosim/experiments"
 	"slosim/internal/accuracy"
 	"slosim/internal/calibrate"
 	"slosim/internal/measured"
+	"slosim/internal/progress"
 	"slosim/sim"
 )
 
@@ -34,6 +34,7 @@ type calibrateFlags struct {
 	since         string
 	fromCatalogue bool
 	noCheck       bool
+	progressFlags
 }
 
 func newCalibrate() *cobra.Command {
@@ -69,6 +70,7 @@ at a bound, and what these data do not identify.`,
 		},
 	}
 	setFlag(cmd, &f.sets)
+	f.progressFlags.add(cmd, "no progress")
 	cmd.Flags().StringVar(&f.experiment, "experiment", "", "experiment `file` that says what was deployed")
 	cmd.Flags().StringVar(&f.pool, "pool", "", "its pool, if it has several")
 	cmd.Flags().StringArrayVar(&f.runs, "run", nil, "of a folder: `source/name` of a run to fit on (repeatable)")
@@ -105,11 +107,10 @@ func fitConstants(ctx context.Context, args []string, f calibrateFlags, command 
 		return &exit{exitInput, err}
 	}
 	o := calibrate.Options{Params: params, Held: held, FromCatalogue: f.fromCatalogue, Check: !f.noCheck}
-	if t, ok := stderr.(*os.File); ok && term.IsTerminal(int(t.Fd())) {
-		o.Progress = func(n int) { fmt.Fprintf(t, "\r%d simulations\x1b[K", n) }
-		defer fmt.Fprint(t, "\r\x1b[K")
-	}
+	m := f.meter(stderr)
+	o.Progress = func(n int) { m.Update(progress.State{Stage: "fitting", Done: n, Unit: "simulations"}) }
 	fit, err := calibrate.Run(ctx, cases, o)
+	m.Done()
 	if errors.Is(err, context.Canceled) {
 		return &exit{exitInterrupted, errors.New("interrupted; nothing is written")}
 	}

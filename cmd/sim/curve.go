@@ -66,9 +66,9 @@ utilisation rule are judged.`,
 			if err != nil {
 				return err
 			}
-			o, done, err := f.options()
+			o, done, err := f.options(cmd, e.Name)
 			if err != nil {
-				return &exit{exitInput, err}
+				return err
 			}
 			c, err := planner.DrawCurve(cmd.Context(), e, span, o)
 			done()

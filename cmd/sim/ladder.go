@@ -30,9 +30,9 @@ watermark is found there by bisection.`,
 					return flagError("target", target, "a rate such as 16/s")
 				}
 			}
-			o, done, err := f.options()
+			o, done, err := f.options(cmd, e.Name)
 			if err != nil {
-				return &exit{exitInput, err}
+				return err
 			}
 			l, err := planner.ClimbLadder(cmd.Context(), e, rate, span, o)
 			done()

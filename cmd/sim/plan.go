@@ -81,9 +81,9 @@ func (f *planSpecFlags) run(cmd *cobra.Command, file string) error {
 		return err
 	}
 	warn(cmd.ErrOrStderr(), p)
-	o, done, err := f.options()
+	o, done, err := f.options(cmd, e.Name)
 	if err != nil {
-		return &exit{exitInput, err}
+		return err
 	}
 	plan, err := planner.MakePlan(cmd.Context(), spec, o)
 	done()

@@ -13,6 +13,7 @@ import (
 func newReady() *cobra.Command {
 	var sets []string
 	var dry, gate bool
+	var f progressFlags
 	cmd := &cobra.Command{
 		Use:   "ready FILE",
 		Short: "Hold an experiment against the launch checklist: six items, each with its evidence",
@@ -30,7 +31,7 @@ With fewer than four met, no promise should be made; --gate makes that status 1.
 			warn(cmd.ErrOrStderr(), p)
 			var r *sim.Result
 			if !dry {
-				if r, err = runQuietly(cmd.Context(), e); err != nil {
+				if r, err = runQuietly(cmd.Context(), e, f.meter(cmd.ErrOrStderr())); err != nil {
 					return err
 				}
 			}
@@ -60,6 +61,7 @@ With fewer than four met, no promise should be made; --gate makes that status 1.
 		},
 	}
 	setFlag(cmd, &sets)
+	f.add(cmd, "no progress")
 	cmd.Flags().BoolVar(&dry, "dry", false, "run nothing: capacity counts as not planned")
 	cmd.Flags().BoolVar(&gate, "gate", false, "exit status 1 when fewer than four are met")
 	return cmd

@@ -18,11 +18,11 @@ import (
 
 // reviewFlags are the flags of sim review.
 type reviewFlags struct {
+	queueFlags
+	progressFlags
 	sets     []string
 	out      string
 	gate     string
-	quiet    bool
-	workers  int
 	limit    time.Duration
 	material float64
 	levers   bool
@@ -54,8 +54,8 @@ Exit status 1 if the call reaches --gate: block (the default), warn, or none.`,
 	setFlag(cmd, &f.sets)
 	cmd.Flags().StringVar(&f.out, "out", "", "folder for the review (default out/NAME-review)")
 	cmd.Flags().StringVar(&f.gate, "gate", "block", "which call makes the exit status 1: block, warn or none")
-	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print one line instead of the review, and no progress")
-	cmd.Flags().IntVar(&f.workers, "workers", 0, "simulations side by side (default: one per core)")
+	f.progressFlags.add(cmd, "print one line instead of the review, and no progress")
+	f.queueFlags.add(cmd)
 	cmd.Flags().DurationVar(&f.limit, "time-limit", 0, "stop looking for causes and levers after this time; the call itself always runs in full (default: no limit)")
 	cmd.Flags().Float64Var(&f.material, "material", review.DefaultMaterial, "growth of the burn rate from which on a worsening counts")
 	cmd.Flags().BoolVar(&f.incident, "post-mortem", false, "the launch has happened: write post-mortem.html and .md, too (timeline, detection, budget, causes, prevention)")
@@ -68,8 +68,6 @@ func runReview(ctx context.Context, args []string, f reviewFlags, given func(str
 	switch {
 	case f.gate != "none" && f.gate != "block" && f.gate != "warn":
 		return &exit{exitInput, fmt.Errorf("--gate %s is not known%s", f.gate, choices(f.gate, []string{"none", "block", "warn"}, "none, block, warn"))}
-	case f.workers < 0:
-		return &exit{exitInput, fmt.Errorf("--workers %d is negative\n  allowed: 0 (one per core) or more", f.workers)}
 	case f.limit < 0:
 		return &exit{exitInput, fmt.Errorf("--time-limit %s is negative\n  allowed: 0 (no limit) or more, for example 60s", f.limit)}
 	case !(f.material > 0):
@@ -90,12 +88,16 @@ func runReview(ctx context.Context, args []string, f reviewFlags, given func(str
 	for _, s := range f.sets {
 		replay = append(replay, "--set", s)
 	}
-	o := review.Options{Workers: f.workers, TimeLimit: f.limit, Material: f.material, Chance: change.Review.Chance, Levers: f.levers, Incident: f.incident, Version: versionText(), Command: commandLine(replay)}
-	if !f.quiet {
-		done := reviewProgress(stderr, &o)
-		defer done()
+	m := f.meter(stderr)
+	defer m.Done()
+	q, closeQueue, err := f.open(ctx, change.Name+"-review", m)
+	if err != nil {
+		return err
 	}
+	o := review.Options{Queue: q, Store: f.store, Progress: m.Update, TimeLimit: f.limit, Material: f.material, Chance: change.Review.Chance, Levers: f.levers, Incident: f.incident, Version: versionText(), Command: commandLine(replay)}
 	r, err := review.Run(ctx, base, change, text, o)
+	m.Done()
+	closeQueue()
 	switch {
 	case errors.Is(err, context.Canceled):
 		return &exit{exitInterrupted, errors.New("interrupted before both worlds were simulated; nothing is written")}
@@ -168,16 +170,4 @@ func reviewWorlds(args, sets []string, stderr io.Writer) (base, change sim.Exper
 		return base, change, text, fmt.Errorf("%s and %s cover different spans: give both the same start, duration and warmup", args[0], file)
 	}
 	return review.Aligned(base, change), change, text, nil
-}
-
-// reviewProgress shows on a terminal how much was simulated.
-func reviewProgress(stderr io.Writer, o *review.Options) func() {
-	w := screen(stderr)
-	if !isTerminal(w) {
-		return func() {}
-	}
-	o.Progress = func(done int, requests int64) {
-		fmt.Fprintf(w, "\r%d simulations, %s requests\x1b[K", done, report.Whole(requests))
-	}
-	return func() { fmt.Fprint(w, "\r\x1b[K") }
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,8 @@ import (
 	"slosim/experiments"
 	"slosim/internal/accuracy"
 	"slosim/internal/config"
+	"slosim/internal/progress"
+	"slosim/internal/queue"
 	"slosim/internal/report"
 	"slosim/sim"
 )
@@ -22,8 +23,8 @@ type runFlags struct {
 	sets    []string
 	out     string
 	gate    string
-	quiet   bool
 	workers int
+	progressFlags
 
 	quick, watch bool
 	requests     string // file of one row per request
@@ -57,13 +58,15 @@ failure into status 1.`,
 	setFlag(cmd, &f.sets)
 	cmd.Flags().StringVar(&f.out, "out", "", "folder for the report (default out/NAME)")
 	cmd.Flags().StringVar(&f.gate, "gate", "none", "which verdict makes the exit status 1: none, block or warn")
-	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print one line instead of the summary, and no progress")
+	f.progressFlags.add(cmd, "print one line instead of the summary, and no progress")
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "only the busiest two hours, one replication")
 	cmd.Flags().BoolVar(&f.watch, "watch", false, "run again whenever the file is saved")
 	cmd.Flags().StringVar(&f.requests, "requests", "", "write one row per request of the first replication to `file` (.csv or .parquet)")
 	cmd.Flags().StringVar(&f.measured, "measured", "", "lay a measured result over the charts: `file` of vllm bench serve, guidellm, AIPerf, or CSV")
 	cmd.Flags().StringVar(&f.measuredClass, "measured-class", "", "traffic class that it is compared with (default: the first)")
-	cmd.Flags().IntVar(&f.workers, "workers", 0, "replications side by side (default: one per core)")
+	cmd.Flags().IntVar(&f.workers, "parallel", 0, "replications side by side (default: one per core)")
+	cmd.Flags().IntVar(&f.workers, "workers", 0, "what --parallel was called")
+	cmd.Flags().Lookup("workers").Hidden = true
 	return cmd
 }
 
@@ -105,7 +108,7 @@ func runExperiment(ctx context.Context, file string, f runFlags, stdout, stderr 
 	}
 	meta := report.Meta{Version: versionText(), Command: commandLine(replay), Provenance: &p, Bands: accuracy.ShippedBands()}
 
-	result, err := simulate(ctx, e, f, lay, rows)
+	result, err := simulate(ctx, e, f, lay, rows, stderr)
 	interrupted := errors.Is(err, context.Canceled)
 	if rows != nil && err != nil {
 		rows.Discard()
@@ -157,13 +160,13 @@ func checkFlags(f runFlags) error {
 		return fmt.Errorf("--gate %s is not known%s", f.gate, choices(f.gate, []string{"none", "block", "warn"}, "none, block, warn"))
 	}
 	if f.workers < 0 {
-		return fmt.Errorf("--workers %d is negative\n  allowed: 0 (one per core) or more", f.workers)
+		return fmt.Errorf("--parallel %d is negative\n  allowed: 0 (one per core) or more", f.workers)
 	}
 	return nil
 }
 
 // simulate runs the experiment with a progress line.
-func simulate(ctx context.Context, e sim.Experiment, f runFlags, lay *overlay, rows *report.Rows) (*sim.Result, error) {
+func simulate(ctx context.Context, e sim.Experiment, f runFlags, lay *overlay, rows *report.Rows, stderr io.Writer) (*sim.Result, error) {
 	options := sim.Options{Workers: f.workers, Served: lay.observer()}
 	if rows != nil {
 		other := options.Served
@@ -176,17 +179,18 @@ func simulate(ctx context.Context, e sim.Experiment, f runFlags, lay *overlay, r
 			}
 		}
 	}
-	if !f.quiet {
-		progress := report.NewProgress(os.Stderr)
-		defer progress.Done()
-		options.Progress = progress.Update
+	m := f.meter(stderr)
+	defer m.Done()
+	options.Progress = func(u sim.Progress) {
+		m.Update(progress.State{Stage: "simulating", Share: u.Done, Requests: u.Requests})
 	}
 	return sim.Run(ctx, e, options)
 }
 
 // failure returns the exit status of a run that failed.
 func failure(err error) int {
-	if config.IsInput(err) {
+	var failed *queue.Failure
+	if config.IsInput(err) || errors.As(err, &failed) && failed.Input {
 		return exitInput
 	}
 	return exitInternal

@@ -13,8 +13,8 @@ import (
 
 	"slosim/experiments"
 	"slosim/internal/openslo"
+	"slosim/internal/progress"
 	"slosim/internal/promrules"
-	"slosim/internal/report"
 	"slosim/sim"
 )
 
@@ -35,6 +35,7 @@ type exportFlags struct {
 	out      string
 	selector string
 	idle     bool
+	progressFlags
 }
 
 func newSLOExport() *cobra.Command {
@@ -59,6 +60,7 @@ an idle replica cannot do in time.`,
 	cmd.Flags().StringVar(&f.format, "format", "openslo", "openslo or prometheus")
 	cmd.Flags().StringVar(&f.out, "out", "", "folder to write to (default: standard output)")
 	cmd.Flags().StringVar(&f.selector, "selector", "", "`labels` of the servers that are watched, such as model_name=\"chat\"")
+	f.progressFlags.add(cmd, "no progress")
 	cmd.Flags().BoolVar(&f.idle, "idle", false, "run nothing: take the length alarm from an idle replica")
 	return cmd
 }
@@ -88,7 +90,7 @@ func exportSLOs(ctx context.Context, file string, f exportFlags, stdout, stderr 
 		err = openslo.Write(&text, list, f.selector)
 	} else {
 		name = e.Name + ".rules.yml"
-		err = writeRules(ctx, &text, e, f)
+		err = writeRules(ctx, &text, e, f, f.meter(stderr))
 	}
 	if err != nil {
 		return err
@@ -109,7 +111,7 @@ func exportSLOs(ctx context.Context, file string, f exportFlags, stdout, stderr 
 }
 
 // writeRules finds the lengths at which objectives break, and writes the rules.
-func writeRules(ctx context.Context, w io.Writer, e sim.Experiment, f exportFlags) error {
+func writeRules(ctx context.Context, w io.Writer, e sim.Experiment, f exportFlags, m *progress.Meter) error {
 	list := make([]promrules.Watched, len(e.SLOs))
 	for i, o := range e.SLOs {
 		list[i].Objective = o
@@ -123,7 +125,7 @@ func writeRules(ctx context.Context, w io.Writer, e sim.Experiment, f exportFlag
 			list[i].BreakLength, list[i].Why = lengths[i], "even an idle replica is too slow for them"
 		}
 	} else {
-		result, err := runQuietly(ctx, e)
+		result, err := runQuietly(ctx, e, m)
 		if err != nil {
 			return err
 		}
@@ -139,10 +141,11 @@ func writeRules(ctx context.Context, w io.Writer, e sim.Experiment, f exportFlag
 }
 
 // runQuietly runs an experiment with nothing but a progress line.
-func runQuietly(ctx context.Context, e sim.Experiment) (*sim.Result, error) {
-	progress := report.NewProgress(os.Stderr)
-	defer progress.Done()
-	result, err := sim.Run(ctx, e, sim.Options{Progress: progress.Update})
+func runQuietly(ctx context.Context, e sim.Experiment, m *progress.Meter) (*sim.Result, error) {
+	defer m.Done()
+	result, err := sim.Run(ctx, e, sim.Options{Progress: func(u sim.Progress) {
+		m.Update(progress.State{Stage: "simulating", Share: u.Done, Requests: u.Requests})
+	}})
 	switch {
 	case ctx.Err() != nil:
 		return nil, &exit{exitInterrupted, ctx.Err()}

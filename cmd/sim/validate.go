@@ -17,31 +17,27 @@ import (
 
 // planFlags are the flags that all planning verbs share.
 type planFlags struct {
-	out     string
-	store   string
-	workers int
-	quiet   bool
+	queueFlags
+	progressFlags
+	out string
 }
 
 func (f *planFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.out, "out", "", "folder for the report (default out/NAME-"+cmd.Name()+")")
-	cmd.Flags().StringVar(&f.store, "store", filepath.Join("out", ".trials"), "folder of remembered results; \"\" = remember nothing")
-	cmd.Flags().IntVar(&f.workers, "workers", 0, "simulations side by side (default: one per core)")
-	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print only where the report is, and no progress")
+	f.queueFlags.add(cmd)
+	f.progressFlags.add(cmd, "print only where the report is, and no progress")
 }
 
-// options returns how planning is carried out, and what clears the progress line.
-func (f *planFlags) options() (planner.Options, func(), error) {
-	if f.workers < 0 {
-		return planner.Options{}, nil, fmt.Errorf("--workers %d is negative\n  allowed: 0 (one per core) or more", f.workers)
+// options returns how planning is carried out, and what ends it. The queue of a verb
+// is told from others by the report's name.
+func (f *planFlags) options(cmd *cobra.Command, name string) (planner.Options, func(), error) {
+	m := f.meter(cmd.ErrOrStderr())
+	q, closeQueue, err := f.open(cmd.Context(), name+"-"+cmd.Name(), m)
+	if err != nil {
+		return planner.Options{}, nil, err
 	}
-	o := planner.Options{Workers: f.workers, Store: f.store}
-	if f.quiet {
-		return o, func() {}, nil
-	}
-	p := report.NewProgress(os.Stderr)
-	o.Progress = func(u planner.Progress) { p.Count(u.Stage, u.Done, u.Total, u.Requests) }
-	return o, p.Done, nil
+	o := planner.Options{Queue: q, Store: f.store, Progress: m.Update}
+	return o, func() { m.Done(); closeQueue() }, nil
 }
 
 // study is what a planning verb found.
@@ -57,7 +53,7 @@ func (f *planFlags) finish(cmd *cobra.Command, name string, s study, more map[st
 	if f.out == "" {
 		f.out = filepath.Join("out", name+"-"+cmd.Name())
 	}
-	if err := report.WriteStudy(f.out, s.Document(commandLine(os.Args[1:])), s.Markdown, s.JSON, more); err != nil {
+	if err := report.WriteStudy(f.out, s.Document(replay(cmd, cmd.Flags().Args())), s.Markdown, s.JSON, more); err != nil {
 		return &exit{exitInternal, err}
 	}
 	out := cmd.OutOrStdout()
@@ -108,9 +104,9 @@ The shipped ones: experiments/planner-formulas.toml.`,
 			if err != nil {
 				return &exit{exitInput, err}
 			}
-			o, done, err := f.options()
+			o, done, err := f.options(cmd, nameOf(args[0]))
 			if err != nil {
-				return &exit{exitInput, err}
+				return err
 			}
 			r, err := planner.Validate(cmd.Context(), file, o)
 			done()
@@ -127,9 +123,9 @@ The shipped ones: experiments/planner-formulas.toml.`,
 
 // fieldClaims writes docs/claims.md.
 func (f *planFlags) fieldClaims(cmd *cobra.Command, path string) error {
-	o, done, err := f.options()
+	o, done, err := f.options(cmd, "claims")
 	if err != nil {
-		return &exit{exitInput, err}
+		return err
 	}
 	c, err := planner.TryFieldClaims(cmd.Context(), o)
 	done()

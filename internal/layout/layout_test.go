@@ -22,6 +22,8 @@ var levels = [][]string{
 	{"internal/review"},
 	{"internal/planner"},
 	{"internal/trials"},
+	{"internal/queue"},
+	{"internal/progress"},
 	{"internal/traffic"},
 	{"internal/coverage"},
 	{"internal/openslo"},
@@ -122,7 +124,7 @@ func TestOneFileImportsSimgo(t *testing.T) {
 	}
 }
 
-// Below cmd and the report's progress line nothing may look at a real clock, and
+// Below cmd, the progress line and the queue nothing may look at a real clock, and
 // nothing may draw random numbers but by counting.
 func TestResultsDependOnNoWallClockAndNoGlobalRandomness(t *testing.T) {
 	sources(t, func(dir, file string, imports []string) {
@@ -142,6 +144,17 @@ func TestResultsDependOnNoWallClockAndNoGlobalRandomness(t *testing.T) {
 				if strings.Contains(lines.Text(), call) {
 					t.Errorf("%s:%d calls %s…)", file, n, call)
 				}
+			}
+		}
+	})
+}
+
+// The server and its client weigh ten megabytes: one package has them.
+func TestOnePackageImportsNATS(t *testing.T) {
+	sources(t, func(dir, file string, imports []string) {
+		for _, i := range imports {
+			if strings.HasPrefix(i, "github.com/nats-io/") && dir != "internal/queue" {
+				t.Errorf("%s imports %s", file, i)
 			}
 		}
 	})

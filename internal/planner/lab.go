@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"slosim/experiments"
+	"slosim/internal/progress"
+	"slosim/internal/queue"
 	"slosim/internal/trials"
 	"slosim/sim"
 	"slosim/sim/rng"
@@ -15,16 +17,10 @@ import (
 
 // Options are how planning is carried out; they never change a result.
 type Options struct {
-	Workers  int
-	Store    string // folder of results, so that an interruption loses little
-	Progress func(Progress)
-}
-
-// Progress is how far a job is. Total grows as searches go on.
-type Progress struct {
-	Stage       string
-	Done, Total int   // simulations of this stage
-	Requests    int64 // simulated so far
+	Queue    queue.Queue // who simulates; nil = goroutines
+	Workers  int         // without Queue: simulations side by side
+	Store    string      // folder of results, so that an interruption loses little
+	Progress func(progress.State)
 }
 
 // Point is one deployment under one traffic: one result per seed.
@@ -64,10 +60,10 @@ func (l *lab) run(ctx context.Context, stage string, list []sim.Experiment) ([]*
 			owner = append(owner, p)
 		}
 	}
-	o := trials.Options{Workers: l.options.Workers, Store: l.options.Store}
+	o := trials.Options{Queue: l.options.Queue, Workers: l.options.Workers, Store: l.options.Store}
 	if l.options.Progress != nil {
 		o.Progress = func(p trials.Progress) {
-			l.options.Progress(Progress{stage, p.Done, p.Total, l.requests + p.Requests})
+			l.options.Progress(progress.State{Stage: stage, Done: p.Done, Total: p.Total, Unit: "simulations", Requests: l.requests + p.Requests, Known: p.Known, Failed: p.Failed})
 		}
 	}
 	for i, out := range trials.Run(ctx, todo, o) {

@@ -1,11 +1,9 @@
 // Package report tells what a run found: the page (report.html), the terminal
 // summary, summary.json for programs, summary.md for a pull request,
-// timeseries.csv and timeseries-pools.csv for further analysis, and the progress
-// line while a run goes on.
+// and timeseries.csv and timeseries-pools.csv for further analysis.
 //
 // Every output is a pure function of the result and Meta: no wall clock, no map
-// order, so that two reports of the same run are the same bytes. Only the
-// progress line looks at the wall clock, and it goes to a terminal only.
+// order, so that two reports of the same run are the same bytes.
 //
 // The page is one file that fetches nothing. Its charts are ECharts options
 // (assets/echarts/VERSIONS), carried as JSON and drawn by assets/page.js; names

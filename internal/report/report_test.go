@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -266,23 +265,5 @@ func TestChartsStayBelowFourThousandPoints(t *testing.T) {
 				t.Errorf("%s: chart %s has %d points per series", name, g.ID, len(g.t))
 			}
 		}
-	}
-}
-
-func TestProgressLineTellsShareSpeedAndRest(t *testing.T) {
-	got := progressLine(sim.Progress{Done: .25, Requests: 1_430_000}, 4*time.Second)
-	want := "simulating ██████░░░░░░░░░░░░░░░░░░  25 %  1.43 M requests  358 K/s  12 s left"
-	if got != want {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-	f, err := os.CreateTemp(t.TempDir(), "log")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := NewProgress(f)
-	p.Update(sim.Progress{Done: .5})
-	p.Done()
-	if info, err := f.Stat(); err != nil || info.Size() != 0 {
-		t.Errorf("progress writes %d bytes into a file that is no terminal (%v)", info.Size(), err)
 	}
 }

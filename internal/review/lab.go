@@ -2,10 +2,11 @@ package review
 
 import (
 	"context"
-	"runtime"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
+	"slosim/internal/progress"
 	"slosim/internal/trials"
 	"slosim/sim"
 	"slosim/sim/rng"
@@ -16,11 +17,17 @@ import (
 type lab struct {
 	slots    chan struct{}
 	done     atomic.Int64 // simulations
+	stored   atomic.Int64 // of them: found in the store
 	requests atomic.Int64
 	mu       sync.Mutex
 	known    map[string]*entry
-	progress func(done int, requests int64)
+	options  trials.Options
+	progress func(progress.State)
 }
+
+// mostSide bounds the simulations side by side: a time limit cuts off the last ones,
+// so they are begun in order.
+const mostSide = 64
 
 type entry struct {
 	once   sync.Once
@@ -29,11 +36,11 @@ type entry struct {
 }
 
 func newLab(o Options) *lab {
-	n := o.Workers
-	if n <= 0 {
-		n = runtime.GOMAXPROCS(0)
+	t := trials.Options{Queue: o.Queue, Store: o.Store}
+	if t.Queue == nil {
+		t.Queue = trials.Local(o.Workers)
 	}
-	return &lab{slots: make(chan struct{}, n), known: map[string]*entry{}, progress: o.Progress}
+	return &lab{slots: make(chan struct{}, min(t.Side(), mostSide)), known: map[string]*entry{}, options: t, progress: o.Progress}
 }
 
 // one runs a single replication of e.
@@ -50,15 +57,18 @@ func (l *lab) one(ctx context.Context, e sim.Experiment) (*sim.Result, error) {
 	x.once.Do(func() {
 		l.slots <- struct{}{}
 		defer func() { <-l.slots }()
-		o := trials.Run(ctx, []trials.Trial{{Name: e.Name, Experiment: e}}, trials.Options{Workers: 1})[0]
+		o := trials.Run(ctx, []trials.Trial{{Name: fmt.Sprintf("%s, seed %d", e.Name, e.Seed), Experiment: e}}, l.options)[0]
 		if x.result, x.err = o.Result, o.Err; x.err != nil {
 			return
 		}
 		n := l.requests.Add(o.Result.Requests)
+		if o.Known {
+			l.stored.Add(1)
+		}
 		done := l.done.Add(1)
 		if l.progress != nil {
 			l.mu.Lock()
-			l.progress(int(done), n)
+			l.progress(progress.State{Stage: "review", Done: int(done), Unit: "simulations", Requests: n, Known: int(l.stored.Load())})
 			l.mu.Unlock()
 		}
 	})

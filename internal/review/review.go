@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"slosim/internal/progress"
+	"slosim/internal/queue"
 	"slosim/internal/report"
 	"slosim/sim"
 	"slosim/sim/clock"
@@ -14,9 +16,11 @@ import (
 
 // Options are how a review is carried out.
 type Options struct {
-	Workers   int
+	Queue     queue.Queue   // who simulates; nil = goroutines
+	Workers   int           // without Queue: simulations side by side
+	Store     string        // folder of results; "" = nothing is remembered
 	TimeLimit time.Duration // of the whole review; ablations and levers stop there; 0 = none
-	Progress  func(done int, requests int64)
+	Progress  func(progress.State)
 	Material  float64 // burn-rate increase below which a worsening is not warned of; 0 = DefaultMaterial
 	Chance    float64 // family-wise level; 0 = familyWise
 	Levers    bool    // look for causes and levers
