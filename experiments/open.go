@@ -18,12 +18,15 @@ var shipped embed.FS
 // Formulas is the shipped file of planner formulas: no experiment, it lies beside them.
 const Formulas = "planner-formulas"
 
+// Sweep is the shipped sweep, likewise.
+const Sweep = "sweep"
+
 // Names returns the shipped experiments in alphabetical order.
 func Names() []string {
 	files, _ := fs.Glob(shipped, "*.toml")
 	var names []string
 	for _, f := range files {
-		if name := strings.TrimSuffix(f, ".toml"); name != Formulas {
+		if name := strings.TrimSuffix(f, ".toml"); name != Formulas && name != Sweep {
 			names = append(names, name)
 		}
 	}

@@ -144,7 +144,7 @@ or done in part; 130 interrupted.`,
 	root.Version = versionLine()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(unknownFlag)
-	root.AddCommand(newRun(), newReview(), newCompare(), newAccuracy(), newCalibrate(), newCheck(), newExplain(), newPreview(), newSLO(), newReady(), newCoverage(), newTrace(), newValidate(), newCurve(), newLadder(), newPlan(), newWorker(), newList(), newVersion())
+	root.AddCommand(newRun(), newReview(), newCompare(), newAccuracy(), newCalibrate(), newCheck(), newExplain(), newPreview(), newSLO(), newReady(), newCoverage(), newTrace(), newValidate(), newCurve(), newLadder(), newPlan(), newSweep(), newWorker(), newList(), newVersion())
 	return root
 }
 

@@ -21,6 +21,8 @@ var levels = [][]string{
 	{"cmd/sim"},
 	{"internal/review"},
 	{"internal/planner"},
+	{"internal/sweep"},
+	{"internal/design"},
 	{"internal/trials"},
 	{"internal/queue"},
 	{"internal/progress"},

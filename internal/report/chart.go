@@ -41,6 +41,7 @@ type chart struct {
 	min     float64 // of the left axis
 	every   float64 // between the left axis's labels; 0 = from the range
 	second  *secondAxis
+	bars    bool    // horizontal bars instead of lines: buckets downwards, values to the right
 	clip    float64 // where +Inf is drawn: the left axis's upper end; 0 = nowhere
 	clipAs  string  // what +Inf means, in the table and the tooltip
 	labels  int     // pixels right of the plot for direct labels

@@ -44,6 +44,7 @@ type Section struct {
 type Plot struct {
 	ID, Title, Aid, Unit string
 	Log                  bool
+	Bars                 bool // horizontal bars from the first line's values to the second's, of rows with names
 	Elapsed              bool // label the time axis by the time since the start, not by weekday
 	T                    []clock.Time
 	From, To             clock.Time
@@ -158,6 +159,9 @@ func (p *Plot) chart() *chart {
 	}
 	for i, name := range p.Names {
 		c.buckets = append(c.buckets, bucket{name, p.Labels[i]})
+	}
+	if p.Bars {
+		return c.ranges(p)
 	}
 	for _, l := range p.Lines {
 		shown := line{colour: l.Colour, width: 1.8}

@@ -254,6 +254,9 @@ func (c *chart) patch(option map[string]any) (map[string]any, error) {
 		left["axisTick"] = map[string]any{"customValues": ticks, "show": false}
 	}
 	c.patchBuckets(m["xAxis"].([]any)[0].(map[string]any))
+	if c.bars {
+		c.patchBars(m)
+	}
 	if c.second != nil {
 		axes[1].(map[string]any)["axisTick"] = map[string]any{"show": false}
 	}
