@@ -14,6 +14,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asSim) != "" { // a test wants real processes of the program
+		main()
+	}
 	testscript.Main(m, map[string]func(){"sim": main})
 }
 

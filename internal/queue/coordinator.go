@@ -27,10 +27,13 @@ const DefaultAckWait = 30 * time.Second
 
 // Bounds of a coordinator.
 const (
-	natsWidth   = 4096             // tasks on the server at a time
-	lookEvery   = 10 * time.Second // at least this long between looks for lost tasks
-	mostSilence = 5 * time.Minute  // of the server, before all tasks fail
+	natsWidth   = 4096            // tasks on the server at a time
+	lookEvery   = 3 * time.Second // at least this long between looks for lost tasks
+	mostSilence = 5 * time.Minute // of the server, before all tasks fail
 	callTimeout = 30 * time.Second
+
+	attemptTimeout = 3 * time.Second // of one try of a call that may be repeated
+	unavailable    = 503             // what a server says that is not ready yet
 )
 
 // Coordinator is the queue over NATS JetStream, at the end that hands out tasks.
@@ -223,16 +226,25 @@ func (c *Coordinator) publish(ctx context.Context, t Task) error {
 	return first(ctx, c.js, m)
 }
 
-// first publishes a message on a subject of its own; another one there is no error.
+// first publishes a message on a subject of its own; another one there is no error. A
+// server that goes away in the middle takes the reply with it, so that it is asked
+// again soon: a second message of the same is not taken.
 func first(ctx context.Context, js jetstream.JetStream, m *nats.Msg) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	_, err := js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithRetryAttempts(10), jetstream.WithRetryWait(500*time.Millisecond))
-	var api *jetstream.APIError
-	if errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant) {
-		return nil
+	for until := time.Now().Add(callTimeout); ; {
+		_, err := js.PublishMsg(within(ctx, attemptTimeout), m, jetstream.WithExpectLastSequencePerSubject(0))
+		var api *jetstream.APIError
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &api) && api.Code != unavailable, errors.Is(err, nats.ErrMaxPayload), errors.Is(err, nats.ErrConnectionClosed), time.Now().After(until):
+			return explain(err)
+		}
+		pause(ctx, 200*time.Millisecond)
 	}
-	return explain(err)
 }
 
 // fetch looks for an answer that is there already.

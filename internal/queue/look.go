@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,7 +17,7 @@ func (c *Coordinator) look(ctx context.Context) {
 	every := max(lookEvery, 2*c.o.AckWait)
 	tick := time.NewTicker(min(every, time.Second))
 	defer tick.Stop()
-	heard, next := time.Now(), time.Now().Add(every)
+	heard, next, told := time.Now(), time.Now().Add(every), false
 	for {
 		select {
 		case <-ctx.Done():
@@ -34,8 +35,12 @@ func (c *Coordinator) look(ctx context.Context) {
 		}
 		next = time.Now().Add(every)
 		err := c.restore(ctx)
-		if err == nil {
-			heard = time.Now()
+		switch {
+		case err == nil:
+			heard, told = time.Now(), false
+		case !told && ctx.Err() == nil:
+			c.o.Log("the server does not answer: " + err.Error())
+			told = true
 		}
 		if time.Since(heard) > mostSilence+every {
 			c.fail(fmt.Errorf("the server has not answered for %s: %w", mostSilence, err))
@@ -58,6 +63,10 @@ func (c *Coordinator) restore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	floor, err := c.floor(call)
+	if err != nil {
+		return err
+	}
 	for key, t := range before {
 		_, queued := tasks.State.Subjects[taskSubject(c.o.Version, key)]
 		_, answered := answers.State.Subjects[answerSubject(c.o.Version, key)]
@@ -71,9 +80,39 @@ func (c *Coordinator) restore(ctx context.Context) error {
 			if err := c.publish(ctx, t); err != nil {
 				return err
 			}
+		case tasks.State.FirstSeq <= floor:
+			if err := c.free(ctx, t, floor); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// floor is the number of the task up to which the server takes all for done.
+func (c *Coordinator) floor(ctx context.Context) (uint64, error) {
+	consumer, err := c.tasks.Consumer(ctx, consumerName(c.o.Version))
+	if err != nil {
+		return 0, err
+	}
+	return consumer.CachedInfo().AckFloor.Stream, nil // of now: Consumer has just asked
+}
+
+// free queues a task anew that the server holds and takes for done. A server that is
+// killed may come back like that, even with SyncAlways: that is about messages, not
+// about what the server knows of their delivery.
+func (c *Coordinator) free(ctx context.Context, t Task, floor uint64) error {
+	m, err := c.tasks.GetLastMsgForSubject(within(ctx, callTimeout), taskSubject(c.o.Version, t.Key))
+	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && m.Sequence > floor {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.tasks.DeleteMsg(within(ctx, callTimeout), m.Sequence); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return err
+	}
+	return c.publish(ctx, t)
 }
 
 func (c *Coordinator) waitedFor() map[string]Task {

@@ -308,6 +308,36 @@ func TestLostTasksAreFound(t *testing.T) {
 	}
 }
 
+// A server that was killed may hold a task and take it for done: it is queued anew. One
+// that it has yet to give out stays as it is.
+func TestATaskThatTheServerTakesForDoneIsFreed(t *testing.T) {
+	srv := testServer(t)
+	c := coordinate(t, srv, testVersion)
+	ctx := context.Background()
+	list := tasks(2)
+	for _, task := range list {
+		if err := c.publish(ctx, task); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, task := range list { // as if the server took the first for done
+		if err := c.free(ctx, task, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := c.tasks.Info(ctx)
+	if err != nil || info.State.Msgs != 2 || info.State.FirstSeq != 2 || info.State.LastSeq != 3 {
+		t.Fatalf("%+v, %v", info.State, err)
+	}
+	serve(t, srv, echo, testVersion)
+	if _, errs := all(t, c, list); errors.Join(errs...) != nil {
+		t.Error(errs)
+	}
+	if floor, err := c.floor(ctx); err != nil || floor != 3 {
+		t.Errorf("floor %d, %v", floor, err)
+	}
+}
+
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -64,6 +64,18 @@ func NewLocal(n int, w Work) *Local {
 
 // Do implements Queue.
 func (l *Local) Do(ctx context.Context, t Task, keep func([]byte) error) error {
+	return l.Hold(ctx, func() error {
+		answer, err := l.work(ctx, t)
+		if err != nil {
+			return err
+		}
+		return keep(answer)
+	})
+}
+
+// Hold waits for a slot and calls f in it: for those who need no bytes to have their
+// work done in this process.
+func (l *Local) Hold(ctx context.Context, f func() error) error {
 	select {
 	case l.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -73,11 +85,7 @@ func (l *Local) Do(ctx context.Context, t Task, keep func([]byte) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	answer, err := l.work(ctx, t)
-	if err != nil {
-		return err
-	}
-	return keep(answer)
+	return f()
 }
 
 // Width implements Queue.

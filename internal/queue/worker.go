@@ -247,7 +247,7 @@ func (x *worker) one(ctx context.Context, m jetstream.Msg) error {
 		x.o.Log(m.Subject() + ": not a task of sim's; it is removed")
 		return m.Term()
 	}
-	_, err := x.ans.GetLastMsgForSubject(within(ctx, callTimeout), answerSubject(x.o.Version, key))
+	_, err := x.ans.GetLastMsgForSubject(within(ctx, attemptTimeout), answerSubject(x.o.Version, key))
 	if err == nil { // somebody was first
 		return x.ack(m)
 	}

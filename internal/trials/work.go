@@ -98,14 +98,23 @@ func Work(ctx context.Context, t queue.Task) ([]byte, error) {
 			}
 		}
 	}
-	r, err := sim.Run(ctx, here, sim.Options{Workers: 1})
+	r, err := run(ctx, here)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, &queue.Failure{Text: err.Error(), Input: config.IsInput(err), Cause: err}
+		return nil, err
 	}
 	return encodeResult(r, &e)
+}
+
+// run simulates an experiment in this goroutine. A part of a result is no result.
+func run(ctx context.Context, e sim.Experiment) (*sim.Result, error) {
+	r, err := sim.Run(ctx, e, sim.Options{Workers: 1})
+	switch {
+	case err == nil:
+		return r, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	}
+	return nil, &queue.Failure{Text: err.Error(), Input: config.IsInput(err), Cause: err}
 }
 
 // answer is a result as it is stored: the same bytes wherever it was simulated. The
@@ -164,7 +173,7 @@ func restorePaths(x, e *sim.Experiment) {
 
 // coders are shared: both are safe for concurrent use by their All methods.
 var coders = sync.OnceValues(func() (*zstd.Encoder, *zstd.Decoder) {
-	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
 		panic("trials: " + err.Error()) // the options are constants
 	}
