@@ -52,9 +52,3 @@ func (o *output) lost() error {
 	}
 	return fmt.Errorf("the output cannot be written: %w", reason)
 }
-
-// isTerminal tells whether w is one.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}

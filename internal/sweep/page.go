@@ -30,7 +30,7 @@ func (r *Result) Document(command string) *report.Document {
 			continue
 		}
 		m := &r.Plan.Metrics[0]
-		d.Facts = append(d.Facts, report.Fact{Label: f.Factors[e.Factor].Name + " moves " + m.Title + " by", Value: m.Show(e.Range.V),
+		d.Facts = append(d.Facts, report.Fact{Label: m.Title + " by " + f.Factors[e.Factor].Name, Value: m.Show(e.Range.V),
 			Basis: fmt.Sprintf("%s at %s to %s at %s", m.Show(e.Levels[e.Low].Mean.V), e.Levels[e.Low].Label, m.Show(e.Levels[e.High].Mean.V), e.Levels[e.High].Label)})
 	}
 	if n := r.leftOut(); n > 0 {
