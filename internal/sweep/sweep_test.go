@@ -484,6 +484,61 @@ func TestTheShippedSweepIsValid(t *testing.T) {
 	}
 }
 
+// What the README says of the shipped sweep: a batch limit of 48 ruins P99 in one corner
+// and does nothing elsewhere.
+func TestTheShippedSweepShowsACorner(t *testing.T) {
+	f, err := Load("sweep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Prepare(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{{"2", "13/s", "48"}, {"2", "13/s", "256"}, {"4", "13/s", "48"}, {"4", "13/s", "256"}}
+	p.Points = slices.DeleteFunc(p.Points, func(x Point) bool {
+		return !slices.ContainsFunc(want, func(v []string) bool { return slices.Equal(v, x.Values) })
+	})
+	r, err := Run(context.Background(), p, Options{})
+	if err != nil || len(p.Points) != 4 {
+		t.Fatal(len(p.Points), err)
+	}
+	var p99 []float64
+	for i := range p.Points {
+		p99 = append(p99, r.Estimate(i, 0).V)
+	}
+	if !(p99[0] > 5 && p99[1] < 1 && p99[2] == p99[3]) {
+		t.Errorf("TTFT P99 %v", p99)
+	}
+}
+
+// The guide's sweep is one.
+func TestTheGuidesSweepIsValid(t *testing.T) {
+	text, err := os.ReadFile("../../docs/guide.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, ok := strings.Cut(string(text), "```toml sweep\n")
+	if !ok {
+		t.Fatal("no sweep is shown")
+	}
+	block, _, _ = strings.Cut(block, "```")
+	f, err := Parse("guide.toml", ".", block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := Prepare(f); err != nil || len(p.Points) != 64 {
+		t.Error(err)
+	}
+	for key := range schema { // and it says what every key is
+		for _, k := range schema[key] {
+			if k != "title" && k != "design" && k != "vary" && k != "report" && !strings.Contains(string(text), "`"+strings.TrimPrefix(key+"."+k, ".")) && k != "to" && k != "labels" {
+				t.Errorf("the guide does not tell of %s", strings.TrimPrefix(key+"."+k, "."))
+			}
+		}
+	}
+}
+
 func TestUnnumberedValuesAreText(t *testing.T) {
 	for want, f := range map[bool]design.Factor{true: {Values: []string{"1/s", "2/s"}}, false: {Values: []string{"h100", "2/s"}}} {
 		if _, ok := f.Numeric(); ok != want {
