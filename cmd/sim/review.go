@@ -100,7 +100,7 @@ func runReview(ctx context.Context, args []string, f reviewFlags, given func(str
 	closeQueue()
 	switch {
 	case errors.Is(err, context.Canceled):
-		return &exit{exitInterrupted, errors.New("interrupted before both worlds were simulated; nothing is written")}
+		return &exit{exitInterrupted, errors.New("interrupted before both worlds were simulated: there is no report; the same command goes on from there")}
 	case err != nil:
 		return &exit{failure(err), fmt.Errorf("%w\n  replay: %s", err, o.Command)}
 	}

@@ -151,11 +151,20 @@ func (c *Coordinator) stream(ctx context.Context, want jetstream.StreamConfig) (
 	return s, err
 }
 
+// noRoom tells a server whose store is full from one that is not ready.
+func noRoom(err *jetstream.APIError) bool {
+	const insufficientResources, storageExceeded = 10023, 10047
+	return err.ErrorCode == insufficientResources || err.ErrorCode == storageExceeded
+}
+
 // explain says what a person can do about an error of JetStream.
 func explain(err error) error {
+	var api *jetstream.APIError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &api) && noRoom(api):
+		return fmt.Errorf("the server has no room left: is its disk, or the account's limit, full?\n  finished results are kept; make room and run the same command again (%w)", err)
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
 		return fmt.Errorf("the server has no JetStream for this account: %w\n  start it with: nats-server -js", err)
 	case errors.Is(err, nats.ErrPermissionViolation):
@@ -240,7 +249,7 @@ func first(ctx context.Context, js jetstream.JetStream, m *nats.Msg) error {
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.As(err, &api) && api.Code != unavailable, errors.Is(err, nats.ErrMaxPayload), errors.Is(err, nats.ErrConnectionClosed), time.Now().After(until):
+		case errors.As(err, &api) && (api.Code != unavailable || noRoom(api)), errors.Is(err, nats.ErrMaxPayload), errors.Is(err, nats.ErrConnectionClosed), time.Now().After(until):
 			return explain(err)
 		}
 		pause(ctx, 200*time.Millisecond)

@@ -37,6 +37,7 @@ type worker struct {
 	host  string
 	busy  atomic.Int64 // tasks in hand
 	last  atomic.Int64 // when there last was one, Unix nanoseconds
+	did   atomic.Int64 // tasks done
 }
 
 // helloWait is how long coordinators have to answer.
@@ -187,7 +188,7 @@ func (x *worker) watch(ctx context.Context) error {
 		switch ours, theirs := x.greet(ctx); {
 		case ours:
 			x.last.Store(time.Now().UnixNano())
-		case theirs != nil && x.idleFor() > helloWait:
+		case theirs != nil && x.did.Load() == 0: // else its sweep is over, and another runs
 			return &ErrVersion{x.o.Version, *theirs}
 		case x.idle():
 			return errIdle
@@ -196,8 +197,9 @@ func (x *worker) watch(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func (x *worker) idleFor() time.Duration { return time.Since(time.Unix(0, x.last.Load())) }
-func (x *worker) idle() bool             { return x.o.Idle > 0 && x.idleFor() > x.o.Idle }
+func (x *worker) idle() bool {
+	return x.o.Idle > 0 && time.Since(time.Unix(0, x.last.Load())) > x.o.Idle
+}
 
 // pause waits and tells whether ctx still runs.
 func pause(ctx context.Context, d time.Duration) bool {
@@ -218,6 +220,7 @@ func (x *worker) serve(ctx context.Context) error {
 				x.busy.Add(1)
 				err = x.one(ctx, m)
 				x.busy.Add(-1)
+				x.did.Add(1)
 				x.last.Store(time.Now().UnixNano())
 				if err != nil {
 					return err
