@@ -253,11 +253,12 @@ func (w *workbench) rows(path string) (out [][2]int64) {
 // A wrong token, an old binary and a missing server are told, with status 2; a worker
 // that has nothing to do ends by itself.
 func TestWorkersThatDoNotFitAreToldSo(t *testing.T) {
-	w := newWorkbench(t, map[string]string{"tiny.toml": tinyExperiment, "thousand.toml": tinySweep, "wrong": "not the token\n"})
+	const endless = "set = [\"duration=365d\", \"pool.main.replicas=20\"]\n" // nothing ends while we look
+	w := newWorkbench(t, map[string]string{"tiny.toml": tinyExperiment, "endless.toml": endless + tinySweep, "wrong": "not the token\n"})
 	address := freeAddress(t)
-	sweep, _ := w.start("sweep", "thousand.toml", "-q", "--workers", "1", "--listen", address)
-	token := filepath.Join(w.dir, "out", ".queue", "thousand-sweep", "token")
-	w.until("a result", func() bool { return len(w.results("out/.trials")) > 0 })
+	sweep, sweepOut := w.start("sweep", "endless.toml", "-q", "--workers", "1", "--listen", address)
+	token := filepath.Join(w.dir, "out", ".queue", "endless-sweep", "token")
+	w.until("the token's file", func() bool { _, err := os.Stat(token); return err == nil })
 
 	out := w.run(exitInput, "worker", "--nats", "nats://"+address, "--token-file", "wrong")
 	if !strings.Contains(out, "refuses the credentials") {
@@ -292,8 +293,11 @@ func TestWorkersThatDoNotFitAreToldSo(t *testing.T) {
 	if exitStatus(err) != exitInput || !bytes.Contains(told, []byte("refused: the coordinator is sim")) {
 		t.Errorf("status %d\n%s", exitStatus(err), told)
 	}
-	if err := sweep.Wait(); err != nil {
-		t.Error(err)
+	if err := sweep.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if got := exitStatus(sweep.Wait()); got != exitInterrupted || !strings.Contains(sweepOut.String(), "is refused: it is sim") {
+		t.Errorf("status %d\n%s", got, sweepOut)
 	}
 	out = w.run(exitInternal, "worker", "--nats", "nats://"+address, "--token-file", "wrong", "--idle", "1s")
 	if !strings.Contains(out, "cannot be reached") {
