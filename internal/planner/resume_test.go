@@ -4,6 +4,8 @@ import (
 	"context"
 	"reflect"
 	"testing"
+
+	"slosim/internal/progress"
 )
 
 // An interrupted study goes on where it was: what was simulated is not simulated again,
@@ -16,7 +18,7 @@ func TestInterruptedStudiesGoOn(t *testing.T) {
 	span := Span{Duration: 20e9, Warmup: 10e9}
 	draw := func(ctx context.Context, store string, stop context.CancelFunc) (*Curve, int64, error) {
 		requests, all := int64(0), 0
-		c, err := DrawCurve(ctx, e, span, Options{Workers: 1, Store: store, Progress: func(p Progress) {
+		c, err := DrawCurve(ctx, e, span, Options{Workers: 1, Store: store, Progress: func(p progress.State) {
 			requests = p.Requests
 			if all++; all == 12 && stop != nil {
 				stop()
