@@ -70,7 +70,9 @@ func Coordinate(ctx context.Context, s Server, o Options) (*Coordinator, error) 
 		o.Log = func(string) {}
 	}
 	c := &Coordinator{o: o, waiting: map[string][]*waiter{}, seen: map[string]bool{}, gone: make(chan struct{})}
-	nc, js, err := s.connect(nats.ClosedHandler(func(nc *nats.Conn) { c.fail(cmp(nc.LastError(), errors.New("the connection to the server is closed"))) }))
+	nc, js, err := s.connect(nats.ClosedHandler(func(nc *nats.Conn) {
+		c.fail(firstOf(nc.LastError(), errors.New("the connection to the server is closed")))
+	}))
 	if err != nil {
 		return nil, err
 	}
@@ -107,8 +109,8 @@ func Coordinate(ctx context.Context, s Server, o Options) (*Coordinator, error) 
 	return c, nil
 }
 
-// cmp returns the first error that is one.
-func cmp(list ...error) error {
+// firstOf returns the first error that is one.
+func firstOf(list ...error) error {
 	for _, err := range list {
 		if err != nil {
 			return err

@@ -91,7 +91,7 @@ func (x *worker) join(ctx context.Context, s Server, stop context.CancelCauseFun
 		if errors.Is(err, nats.ErrAuthorization) {
 			err = ErrAuthorization
 		}
-		stop(cmp(err, errors.New("the connection to the server is closed")))
+		stop(firstOf(err, errors.New("the connection to the server is closed")))
 	})
 	for told := false; ; {
 		nc, js, err := s.connect(closed)

@@ -40,15 +40,14 @@ func (r *Result) Document(command string) *report.Document {
 		d.Notes = append(d.Notes, fmt.Sprintf("%d simulations failed; their points have gaps.", n))
 	}
 	d.Sections = append(d.Sections, r.tornadoes(), r.curves())
-	if heat := (report.Section{ID: "heat", Title: "Two settings at a time", Lead: "Green is good, red is bad, within each map."}); true {
-		for m := range min(mostMaps, len(r.Plan.Metrics)) {
-			if g, ok := r.heat(m); ok {
-				heat.Grids = append(heat.Grids, g)
-			}
+	heat := report.Section{ID: "heat", Title: "Two settings at a time", Lead: "Green is good, red is bad, within each map."}
+	for m := range min(mostMaps, len(r.Plan.Metrics)) {
+		if g, ok := r.heat(m); ok {
+			heat.Grids = append(heat.Grids, g)
 		}
-		if heat.Grids != nil {
-			d.Sections = append(d.Sections, heat)
-		}
+	}
+	if heat.Grids != nil {
+		d.Sections = append(d.Sections, heat)
 	}
 	points := report.Section{ID: "points", Title: "Every point", Grids: []report.Grid{r.table(r.order(), "")}}
 	if len(r.Failures) > 0 {
