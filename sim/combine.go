@@ -39,9 +39,11 @@ func (p *plan) combine(reps []*rep, seeds []uint64, end clock.Time, partial bool
 		}
 	}
 	r.Costs = p.costs(reps, r.Pools)
+	r.SLAs = p.slas(reps, r)
 	r.Stages = p.stageReports(reps, len(r.Phases))
 	r.Series = p.series(reps, end)
 	r.Actions = reps[0].actions
+	r.Held = p.heldChanges(reps)
 	r.Verdict = verdictOf(r)
 	r.Findings = p.findings(r)
 	r.Warnings = p.warnings(r, reps)

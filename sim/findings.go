@@ -160,6 +160,7 @@ func (p *plan) warnings(r *Result, reps []*rep) []string {
 			out = append(out, "the backlog still grew on the last day: the days at which budgets are spent are a lower bound")
 		}
 	}
+	out = append(out, heldWarnings(r.Held, len(r.Seeds))...)
 	for k, c := range p.exp.Traffic {
 		offered, held := sumOf(reps, func(r *rep) int64 { return r.offered[k] }), sumOf(reps, func(r *rep) int64 { return r.held[k] })
 		if c.Client.MaxInFlight > 0 && held > 0 {

@@ -18,6 +18,8 @@ type rep struct {
 	sent    int64
 	steps   int64
 	actions []Action
+	holds   []heldRep // per hold
+	slas    []slaRep
 	grew    bool // the backlog grew by more than 1 % of the last day's arrivals
 
 	offered, held []int64   // per class behind a client-side cap: arrivals of the span; of them never sent within it
@@ -105,6 +107,8 @@ func (c *cluster) reduce() *rep {
 		r.pools = append(r.pools, poolRep{windows: pm.windows, total: pm.total, peakKV: pm.peakKV, thermal: pm.thermal, link: c.links.use(k), paid: c.paid(k, end), use: c.use[k], itl: c.gaps[k].reduce()})
 	}
 	r.actions = c.actions
+	r.holds = c.heldReps()
+	r.slas = c.rec.slaReps()
 	r.grew = c.grew()
 	r.stages = c.rec.stageReps()
 	for _, s := range c.sources {
@@ -374,12 +378,15 @@ type sloRep struct {
 	events     []slo.PolicyEvent
 	weeks      []slo.Week
 	good, bad  int64
+	adjusted   []slo.Adjustment
+	limit      float64 // seconds: mean threshold
 }
 
 func (r *recorder) sloRep(k int, cut bool) sloRep {
 	l := &r.ledgers[k]
 	s := sloRep{phases: l.phases, blame: l.blame, badMinutes: l.minutes.BadMinutes(r.plan.exp.SLOs[k].Target)}
 	s.good, s.bad = l.minutes.Totals()
+	s.adjusted, s.limit = r.adjustments(k)
 	o := r.plan.exp.SLOs[k]
 	s.outlook = slo.Look(l.minutes, r.plan.budget(k, s.good+s.bad), o.Window, o.Spent, slo.Forecast{Repeat: r.plan.needs() == "" && !cut, Step: r.plan.budgetStep()})
 	history := r.plan.history[k]

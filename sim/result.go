@@ -16,11 +16,13 @@ type Result struct {
 	Verdict     Verdict
 	Phases      []Phase
 	SLOs        []SLO
+	SLAs        []SLA
 	Pools       []PoolResult
 	Series      Series
-	Actions     []Action    // what the control plane did, in the first replication
-	Costs       []ClassCost // by pool and class
-	Findings    []Finding   // ordered by how much of the bad events they explain
+	Actions     []Action     // what the control plane did, in the first replication
+	Costs       []ClassCost  // by pool and class
+	Findings    []Finding    // ordered by how much of the bad events they explain
+	Held        []HeldChange // changes that error budgets may hold back
 	Warnings    []string
 	Stages      []StageReport // of classes with stage budgets
 	NotModelled []string      // what the run leaves out, in plain words
@@ -126,6 +128,8 @@ type SLO struct {
 	Alerts     []Alert           // of the first replication
 	Policy     []slo.PolicyEvent // of the first replication
 	Weeks      []Week            // the weekly review
+	Adjusted   []slo.Adjustment  // of an adaptive threshold, first replication
+	InForce    stats.Estimate    // seconds: mean over the span of an adaptive threshold; R = 0 where it stands
 }
 
 // SLOPhase is an objective within a phase.
