@@ -104,6 +104,7 @@ func (l *loader) read() {
 	l.classes = root.Tables("traffic", "class", "[[traffic]]")
 	changes := root.Tables("change", "name", "[[change]]")
 	slos := root.Tables("slo", "name", "[[slo]]")
+	slas := root.Tables("sla", "name", "[[sla]]")
 	faults := root.Tables("fault", "name", "[[fault]]")
 	l.rollouts = root.Tables("rollout", "name", "[[rollout]]")
 	l.rules = root.Tables("rule", "name", "[[rule]]")
@@ -116,7 +117,7 @@ func (l *loader) read() {
 	unique(l.classes, "class")
 	unique(l.pools, "name")
 	unique(changes, "name")
-	for _, list := range [][]*config.Table{slos, faults, l.rollouts, l.rules} {
+	for _, list := range [][]*config.Table{slos, slas, faults, l.rollouts, l.rules} {
 		unique(list, "name")
 	}
 
@@ -132,6 +133,10 @@ func (l *loader) read() {
 	for _, t := range slos {
 		l.e.SLOs = append(l.e.SLOs, l.objective(t))
 	}
+	for _, t := range slas {
+		l.e.SLAs = append(l.e.SLAs, l.sla(t))
+	}
+	l.holds(changes)
 	l.cluster(faults)
 	l.review(root)
 	root.Done()

@@ -28,6 +28,7 @@ func (l *loader) objective(t *config.Table) slo.Objective {
 		config.Example[clock.Duration](`"30d"`), config.Between(clock.Hour, maxSpan))
 	o.Spent = config.Read(t, "spent", config.Share, config.Default(0.0, "of the budget at t = 0"), config.Example[float64](`"20%"`), config.Between(0.0, 1))
 	budgetRules(t, &o)
+	adaptive(t, &o)
 	count := t.Sub("count", `count = { rejected = "skip" }`)
 	for _, outcome := range outcomes {
 		if config.Read(count, outcome, config.OneOf("bad", "skip"), config.Default("bad", "")) == "skip" {
