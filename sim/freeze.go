@@ -129,7 +129,9 @@ func (c *cluster) watchBudgets(p *kernel.Process) {
 			}
 			c.adapt(now)
 		}
-		c.holdBack(p.Now())
+		if p.Now() < end { // nothing starts at the end
+			c.holdBack(p.Now())
+		}
 	}
 }
 

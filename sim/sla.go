@@ -167,6 +167,7 @@ func (p *plan) slas(reps []*rep, r *Result) []SLA {
 		}
 		s.Unexempted = stats.Share(good, s.Bill.N)
 		s.Payout.Lo, s.Bill.Lo = max(0, s.Payout.Lo), max(0, s.Bill.Lo)
+		s.Payout.Hi = max(s.Payout.V, min(s.Payout.Hi, s.Bill.Hi*a.Credits[len(a.Credits)-1].Share)) // no more can be due
 		names := slices.Clone(a.Exempt)
 		if len(a.Maintenance) > 0 {
 			names = append(names, maintenanceName)

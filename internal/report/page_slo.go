@@ -26,6 +26,8 @@ type sloCard struct {
 	Alerts   *tableView
 	Policy   *tableView
 	Weeks    *tableView
+	Adaptive string
+	Adjusted *tableView
 	BurnDown *figure
 }
 
@@ -56,6 +58,7 @@ func (s *story) sloCard(o *sim.SLO) sloCard {
 		Attained: attained(o.Attained), Judged: judged(o),
 		Counts: fmt.Sprintf("%s of %s %s of the run missed it (%s)", count(o.Bad), count(o.Good+o.Bad), eventNoun(o.Objective), plural(len(s.r.Seeds), "replication")),
 		Bar:    s.budgetBar(o), Alerts: s.alertTable(o), Policy: s.policyTable(o), Weeks: s.weekTable(o),
+		Adaptive: adaptiveText(o), Adjusted: s.adjustedTable(o),
 	}
 	if b.Spent.R > 0 {
 		c.Spent = inPercent.full(gone(o)) + " of the budget is spent at the run's end"

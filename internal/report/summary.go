@@ -29,6 +29,8 @@ type summary struct {
 	Verdict      summaryVerdict       `json:"verdict"`
 	Phases       []summaryPhase       `json:"phases"`
 	SLOs         []summarySLO         `json:"slos"`
+	SLAs         []summarySLA         `json:"slas,omitempty"`
+	Held         []summaryHeld        `json:"held_changes,omitempty"`
 	Stages       []summaryStageBudget `json:"stage_budgets,omitempty"`
 	Pools        []summaryPool        `json:"pools"`
 	Costs        []summaryCost        `json:"costs"`   // by pool and class
@@ -127,7 +129,7 @@ func summaryJSON(s *story) ([]byte, error) {
 		Phases:  []summaryPhase{}, SLOs: []summarySLO{}, Pools: []summaryPool{}, Findings: []summaryFinding{},
 		Warnings: orEmpty(r.Warnings), NotModelled: orEmpty(r.NotModelled), Assumptions: orEmpty(e.Assumptions),
 		Simulated: summarySimulated{r.Requests, r.Steps},
-		Stages:    s.summaryStageBudgets(),
+		Stages:    s.summaryStageBudgets(), SLAs: s.summarySLAs(), Held: s.summaryHeld(),
 	}
 	for i := range r.Phases {
 		out.Phases = append(out.Phases, s.summaryPhase(&r.Phases[i]))

@@ -50,6 +50,7 @@ func (t *terminal) print() {
 	t.verdict()
 	t.numbers()
 	t.objectives()
+	t.sold()
 	t.stages()
 	t.phases()
 	t.pools()
