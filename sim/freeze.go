@@ -45,6 +45,7 @@ type meter struct {
 	reset   bool    // a calendar window has ended: what was spent at t = 0 is gone too
 	used    float64 // share of the budget
 	alarm   bool    // 80 % within seven days
+	told    bool    // changes depend on it: what the policy does is on the timeline
 }
 
 // gate is a change that may be held back, in one replication.
@@ -91,6 +92,7 @@ func (c *cluster) newPolicy() *policy {
 		for _, name := range h.SLOs {
 			if k := c.plan.sloNamed(name); k >= 0 {
 				g.meters = append(g.meters, meterOf(k))
+				meterOf(k).told = true
 			}
 		}
 		if g.change >= 0 && e.Changes[g.change].At <= 0 { // it is in force from the start
@@ -158,24 +160,29 @@ func (c *cluster) read(now clock.Time, m *meter) {
 		m.gone += m.known[minute-1-window] - m.at(minute-2-window)
 	}
 	m.known = append(m.known, known)
+	note := func(format string, args ...any) {
+		if m.told {
+			c.note(now, fmt.Sprintf("budget of %q: ", o.Name)+fmt.Sprintf(format, args...))
+		}
+	}
 	budget := c.budgetBy(now, m.slo)
 	if !(budget > 0) {
 		return
 	}
 	m.used = before + float64(known-m.gone)/budget
 	m.tracker.Step(m.used, func(kind string) {
-		c.note(now, fmt.Sprintf("budget of %q: %s, %s spent", o.Name, policyText[kind], percent(m.used)))
+		note("%s, %s spent", policyText[kind], percent(m.used))
 	})
 	if !o.Rolling && minute%window == 0 {
 		m.gone, m.reset, m.used = known, true, 0
 		if m.tracker.Reset() {
-			c.note(now, fmt.Sprintf("budget of %q: a new window, it is whole again", o.Name))
+			note("a new window, it is whole again")
 		}
 	}
 	week := float64(known-m.at(minute-1-int(clock.Week/clock.Minute))) / budget
 	if on := week >= 0.8; on != m.alarm {
 		if m.alarm = on; on {
-			c.note(now, fmt.Sprintf("budget of %q: alarm, %s of it went within seven days", o.Name, percent(week)))
+			note("alarm, %s of it went within seven days", percent(week))
 		}
 	}
 }
