@@ -29,7 +29,7 @@ func money(e stats.Estimate) string {
 	}
 	text := usd(e.V)
 	switch {
-	case e.R > 1 && e.Lo == e.Hi:
+	case e.R > 1 && usd(e.Lo) == usd(e.Hi):
 		text += " in every replication"
 	case hasInterval(e):
 		text += " [" + usd(e.Lo) + ", " + usd(e.Hi) + "]"
@@ -108,9 +108,17 @@ func (s *story) periodTable(a *sim.SLA) *tableView {
 	for _, p := range a.Periods {
 		parts := attainedParts(p.Attained)
 		t.Rows = append(t.Rows, []cell{text(s.period(p)), num(share(p.Simulated)), {Text: parts[0], Sub: parts[1], Num: true}, num(brokenIn(p)),
-			{Text: inPercent.value(p.Credit), Sub: inPercent.interval(p.Credit), Num: true}, num(money(p.Payout))})
+			{Text: inPercent.value(p.Credit), Sub: wide(p.Credit), Num: true}, num(money(p.Payout))})
 	}
 	return t
+}
+
+// wide is an interval, "" where it has no width.
+func wide(e stats.Estimate) string {
+	if e.Lo == e.Hi {
+		return ""
+	}
+	return inPercent.interval(e)
 }
 
 func (s *story) period(p sim.SLAPeriod) string { return s.label(p.From) + " to " + s.label(p.To) }
@@ -241,6 +249,21 @@ func (t *terminal) sold() {
 			t.paragraph("  ", "", clean(t.r.SLOs[i].Name)+": "+text)
 		}
 	}
+}
+
+// startOf is when a change begins: in the mean, where budgets held it back, and after
+// the run where it never does.
+func (s *story) startOf(change string, planned clock.Time) clock.Time {
+	for _, h := range s.r.Held {
+		if h.Change != change || h.Held == 0 {
+			continue
+		}
+		if h.Start.R == 0 {
+			return s.r.End + 1
+		}
+		return atSeconds(h.Start.V)
+	}
+	return planned
 }
 
 // heldText is a sentence on a change.
