@@ -141,7 +141,7 @@ func thousands(n int64) string {
 func (p *plan) warnings(r *Result, reps []*rep) []string {
 	var out []string
 	if len(r.Seeds) == 1 {
-		out = append(out, "one replication: no intervals, but for the attained shares of SLOs, from batches of the run")
+		out = append(out, "one replication: intervals are from batches of the run, equal parts in order of time, and only where these hold enough requests; they hold what was planned over time, too")
 	}
 	for _, ph := range r.Phases {
 		for _, c := range ph.Classes {
@@ -170,7 +170,7 @@ func (p *plan) warnings(r *Result, reps []*rep) []string {
 			out = append(out, fmt.Sprintf("class %q replays a trace: its replications share arrivals and lengths, so intervals are too narrow", c.Name))
 		}
 	}
-	return out
+	return append(out, optimisticIntervals(r)...)
 }
 
 // noControl says what the control plane does not do in this experiment.

@@ -43,6 +43,7 @@ type summary struct {
 	mean, p50, p90, p95, p99, p999 float64
 	most                           float64
 	relError                       float64
+	within                         *oneRun // of the only replication; nil with several
 }
 
 // views returns the views of a class: all of it and, when it has cohorts, its
@@ -172,6 +173,7 @@ func (c *cluster) grew() bool {
 
 // view merges groups within a phase.
 func (r *recorder) view(groups []int, phase int) viewRep {
+	intervals := r.sections(groups, phase)
 	first := &r.cells[groups[0]][phase]
 	sum := *first
 	if len(groups) > 1 {
@@ -191,6 +193,9 @@ func (r *recorder) view(groups []int, phase int) viewRep {
 		output:   lengths(sum.outputs, sum.outputSum),
 	}
 	v.answered.n -= sum.ttft.Inf()
+	if intervals != nil {
+		intervals(&v)
+	}
 	for k, h := range sum.byLength {
 		q := at(h, 1e-9)
 		v.byLength[k] = [2]float64{q[0], q[2]}

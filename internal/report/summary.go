@@ -96,7 +96,8 @@ type estimate struct {
 	Hi      amount  `json:"hi"`
 	N       int64   `json:"n"`
 	R       int     `json:"r"`
-	Thin    bool    `json:"thin,omitempty"` // fewer observations than the statistic needs
+	Thin    bool    `json:"thin,omitempty"`    // fewer observations than the statistic needs
+	Batches int     `json:"batches,omitempty"` // of the only replication, that the interval is from
 	BeyondS *amount `json:"beyond_s,omitempty"`
 }
 
@@ -105,7 +106,7 @@ func toEstimate(e stats.Estimate, beyond clock.Time) *estimate {
 	if e.R == 0 {
 		return nil
 	}
-	out := &estimate{V: amount(e.V), Lo: amount(e.Lo), Hi: amount(e.Hi), N: e.N, R: e.R, Thin: e.Thin}
+	out := &estimate{V: amount(e.V), Lo: amount(e.Lo), Hi: amount(e.Hi), N: e.N, R: e.R, Thin: e.Thin, Batches: e.Batches}
 	if e.R == 1 && e.Batches == 0 {
 		out.Lo, out.Hi = amount(math.NaN()), amount(math.NaN())
 	}
