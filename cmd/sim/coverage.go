@@ -25,8 +25,8 @@ Prints a Markdown table.`,
 			switch {
 			case t.Load <= 0 || t.Load >= 1:
 				return &exit{exitInput, fmt.Errorf("--load %g is not between 0 and 1", t.Load)}
-			case t.Replications < 2 || t.Replications > 1000:
-				return &exit{exitInput, fmt.Errorf("--replications %d\n  allowed: 2 to 1000", t.Replications)}
+			case t.Replications < 1 || t.Replications > 1000:
+				return &exit{exitInput, fmt.Errorf("--replications %d\n  allowed: 1 (intervals from its batches) to 1000", t.Replications)}
 			case t.Intervals < 1 || t.Intervals > 100_000:
 				return &exit{exitInput, fmt.Errorf("--intervals %d\n  allowed: 1 to 100000", t.Intervals)}
 			case system != "mm1" && system != "llm":
@@ -52,13 +52,16 @@ Prints a Markdown table.`,
 	cmd.Flags().StringVar(&system, "system", "mm1", "mm1, or llm: one simulated replica")
 	cmd.Flags().IntVar(&requests, "requests", 0, "with llm: per replication (50000)")
 	cmd.Flags().Float64Var(&t.Load, "load", .8, "arrival rate ÷ service rate")
-	cmd.Flags().IntVar(&t.Replications, "replications", 5, "per interval")
+	cmd.Flags().IntVar(&t.Replications, "replications", 5, "per interval; 1: from the batches of one run")
 	cmd.Flags().IntVar(&t.Intervals, "intervals", 400, "how many intervals")
 	cmd.Flags().Uint64Var(&t.Seed, "seed", 1, "of the draws")
 	return cmd
 }
 
 func coverageCell(o coverage.Outcome) string {
+	if o.Width == 0 {
+		return "no interval | –"
+	}
 	return fmt.Sprintf("%.1f %% [%.1f, %.1f] | ±%.1f %%", 100*o.Share(), 100*o.Lo, 100*o.Hi, 100*o.Width)
 }
 

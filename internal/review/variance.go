@@ -30,8 +30,8 @@ type Gain struct {
 	Correlation  Number `json:"correlation"` // of the bad shares of the two worlds
 }
 
-// ratio returns (Var a + Var b) / Var(a − b) and the correlation of a and b; NaN when
-// nothing varies or a value is not finite.
+// ratio returns (Var a + Var b) / Var(a − b) and the correlation of a and b; +Inf when
+// they are the same, NaN when nothing varies or a value is not finite.
 func ratio(a, b []float64) (gain, correlation float64) {
 	n := min(len(a), len(b))
 	var ma, mb float64
@@ -45,10 +45,14 @@ func ratio(a, b []float64) (gain, correlation float64) {
 		vb += (b[i] - mb) * (b[i] - mb)
 		cov += (a[i] - ma) * (b[i] - mb)
 	}
-	if n < 2 || va+vb == 0 {
+	switch d := va + vb - 2*cov; {
+	case n < 2 || !(va+vb > 0) || math.IsInf(va+vb, 0):
 		return math.NaN(), math.NaN()
+	case d <= 1e-12*(va+vb): // the same, request by request
+		return math.Inf(1), 1
+	default:
+		return (va + vb) / d, cov / math.Sqrt(va*vb)
 	}
-	return (va + vb) / (va + vb - 2*cov), cov / math.Sqrt(va*vb)
 }
 
 // gain compares two worlds by objective k of the second one.
@@ -106,12 +110,13 @@ func (s *search) variances(ctx context.Context, n int) error {
 
 const beforeAfter = "before and after"
 
-// MedianGain returns the median over the levers of the ratio of the bad share; NaN
-// without any.
-func (r *Review) MedianGain() float64 {
+// MedianGain returns the median of a ratio over the levers and the objectives that the
+// change breaks; NaN without any.
+func (r *Review) MedianGain(of func(*Gain) Number) float64 {
 	var list []float64
-	for _, g := range r.Gains {
-		if v := float64(g.Bad); g.Name != beforeAfter && !math.IsNaN(v) {
+	for i := range r.Gains {
+		g := &r.Gains[i]
+		if v := float64(of(g)); g.Name != beforeAfter && !math.IsNaN(v) {
 			list = append(list, v)
 		}
 	}
@@ -127,8 +132,11 @@ func (r *Review) MedianGain() float64 {
 func (r *Review) gainGrid() report.Grid {
 	g := report.Grid{Caption: "What common random numbers gain", Left: 2, Head: []string{"comparison", "objective", "bad share", "at target", "mean TTFT", "correlation", "replications"}}
 	ratio := func(v Number) string {
-		if math.IsNaN(float64(v)) {
+		switch {
+		case math.IsNaN(float64(v)):
 			return "–"
+		case math.IsInf(float64(v), 1):
+			return "∞"
 		}
 		return report.Number(math.Round(float64(v)*100)/100) + "×"
 	}
@@ -136,8 +144,10 @@ func (r *Review) gainGrid() report.Grid {
 		g.Rows = append(g.Rows, []string{x.Name + ", " + x.Hours, x.SLO, ratio(x.Bad), ratio(x.Quantile), ratio(x.Mean), report.Number(math.Round(float64(x.Correlation)*100) / 100), report.Whole(int64(x.Replications))})
 	}
 	g.Notes = []string{"Variance of unpaired differences over that of paired ones, from the same replications: 4× means that unpaired worlds would need four times as many."}
-	if m := r.MedianGain(); !math.IsNaN(m) {
-		g.Notes = append(g.Notes, fmt.Sprintf("Median over the levers, bad share: %s.", ratio(Number(m))))
+	median := func(of func(*Gain) Number) string { return ratio(Number(r.MedianGain(of))) }
+	if bad := median(func(g *Gain) Number { return g.Bad }); bad != "–" {
+		g.Notes = append(g.Notes, fmt.Sprintf("Medians over the levers: bad share %s, at target %s, mean TTFT %s. Where one of the worlds has next to no bad requests the other one holds nearly all of the variance, and there is nothing to gain.",
+			bad, median(func(g *Gain) Number { return g.Quantile }), median(func(g *Gain) Number { return g.Mean })))
 	}
 	return g
 }

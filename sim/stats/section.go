@@ -7,7 +7,7 @@ const fewestBatches = 10
 
 // beyond is how many values of a batch must lie above a quantile on average, or else
 // its value there says little.
-const beyond = 10
+const beyond = 100
 
 // Section is the 95 % interval of a statistic from the batches of one run; Batches =
 // 0: there are too few values for one.
@@ -45,7 +45,7 @@ func InBatches(samples []*Sample, qs []float64) BatchValues {
 		var wanted []int
 		var asked []float64
 		for i, q := range qs {
-			if v.quantiles[i] == nil && max(q, 1-q) <= most {
+			if v.quantiles[i] == nil && 1-q <= most && q <= most {
 				wanted, asked = append(wanted, i), append(asked, q)
 			}
 		}
