@@ -60,6 +60,8 @@ func (p *plan) slo(reps []*rep, k, phases int, cut bool) SLO {
 		s.InForce = stats.Of(over(list, func(r sloRep) float64 { return r.limit }), int64(len(list)))
 	}
 	s.Weeks = weeksOf(list)
+	s.Again = sumOf(list, func(r sloRep) int64 { return r.again })
+	s.Bands = bandsOf(list)
 	return s
 }
 

@@ -84,6 +84,7 @@ type ledger struct {
 	minutes *slo.Ledger
 	phases  []counts
 	blame   [][blameStages]int64 // [group][stage]
+	again   int64                // bad events of second and later attempts
 }
 
 type counts struct{ good, bad int64 }
@@ -354,4 +355,7 @@ func (r *recorder) decide(k int32, f *flight, at clock.Time, good bool, stage in
 	}
 	l.phases[f.phase].bad++
 	l.blame[f.group][stage]++
+	if f.attempt > 0 {
+		l.again++
+	}
 }

@@ -383,6 +383,8 @@ type sloRep struct {
 	events     []slo.PolicyEvent
 	weeks      []slo.Week
 	good, bad  int64
+	again      int64                // of bad: of second and later attempts
+	bands      [lengthBands]bandRep // TTFT: last phase, by prompt length
 	adjusted   []slo.Adjustment
 	limit      float64 // seconds: mean threshold
 }
@@ -391,6 +393,7 @@ func (r *recorder) sloRep(k int, cut bool) sloRep {
 	l := &r.ledgers[k]
 	s := sloRep{phases: l.phases, blame: l.blame, badMinutes: l.minutes.BadMinutes(r.plan.exp.SLOs[k].Target)}
 	s.good, s.bad = l.minutes.Totals()
+	s.again, s.bands = l.again, r.bands(k)
 	s.adjusted, s.limit = r.adjustments(k)
 	o := r.plan.exp.SLOs[k]
 	s.outlook = slo.Look(l.minutes, r.plan.budget(k, s.good+s.bad), o.Window, o.Spent, slo.Forecast{Repeat: r.plan.needs() == "" && !cut, Step: r.plan.budgetStep()})

@@ -128,6 +128,8 @@ type SLO struct {
 	Alerts     []Alert           // of the first replication
 	Policy     []slo.PolicyEvent // of the first replication
 	Weeks      []Week            // the weekly review
+	Again      int64             // of Bad: of second and later attempts
+	Bands      []SLOBand         // of an objective on TTFT, by prompt length, last phase
 	Adjusted   []slo.Adjustment  // of an adaptive threshold, first replication
 	InForce    stats.Estimate    // seconds: mean over the span of an adaptive threshold; R = 0 where it stands
 }
@@ -136,6 +138,13 @@ type SLO struct {
 type SLOPhase struct {
 	Good, Bad int64
 	BadShare  stats.Estimate
+}
+
+// SLOBand is the requests of one prompt-length bucket in the last phase.
+type SLOBand struct {
+	UpTo   float64 // tokens, +Inf for the last
+	N, Bad int64   // answered, and of them too late; all replications
+	Tokens float64 // prompt tokens
 }
 
 // Blame is a share of the bad events of an objective.
