@@ -30,7 +30,8 @@ type loader struct {
 	pools           []*config.Table // same order as e.Pools
 	rollouts, rules []*config.Table // likewise
 	assume          assumptions
-	minor           int // release of vLLM of the pool being read
+	tiers           [][2]string // tier and class
+	minor           int         // release of vLLM of the pool being read
 
 	traces     map[int]workloads.TraceStats // of classes that replay one
 	lastChange *config.Table                // the one that ends last
@@ -131,7 +132,7 @@ func (l *loader) read() {
 	l.assignClasses()
 	l.changes(changes)
 	for _, t := range slos {
-		l.e.SLOs = append(l.e.SLOs, l.objective(t))
+		l.e.SLOs = append(l.e.SLOs, l.objectives(t)...)
 	}
 	for _, t := range slas {
 		l.e.SLAs = append(l.e.SLAs, l.sla(t))

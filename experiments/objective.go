@@ -14,7 +14,11 @@ var outcomes = []string{"rejected", "failed", "timeout", "undecided"}
 // objective reads one [[slo]] table.
 func (l *loader) objective(t *config.Table) slo.Objective {
 	o := slo.Objective{Name: name(t, "name", `"chat TTFT"`)}
-	if class := l.knownClass(t); class != nil {
+	if t.Has("tier") {
+		t.Know("class")
+		forbid(t, "", "cohorts are those of one class: give the objective a class", "only", "exclude")
+		t.Know("only", "exclude")
+	} else if class := l.knownClass(t); class != nil {
 		o.Class = class.Name
 		o.Only, o.Exclude = l.cohorts(t, class.Name)
 	} else {

@@ -11,7 +11,7 @@ import (
 var schema = withTraffic(config.Schema{
 	"":     {"title", "question", "postmortem", "start", "duration", "warmup", "warmup_rule", "seed", "replications", "metrics", "precision", "max_replications", "network", "pool", "traffic", "change", "slo", "sla", "fault", "rollout", "rule", "review"},
 	"pool": {"name", "classes", "role", "link", "model", "gpu", "tensor_parallel", "pipeline_parallel", "expert_parallel", "expert_imbalance", "replicas", "router", "stale", "min_prompt", "max_prompt", "uncached", "standby", "overflow", "gate", "autoscale", "wear", "zones", "gpu_hour_usd", "weight_dtype", "static_scales", "kv_dtype", "overhead", "calibration", "engine", "host", "thermal"},
-	"slo":  {"name", "class", "only", "exclude", "metric", "threshold", "all", "objective", "percentile", "min_prompt", "max_prompt", "window", "window_kind", "spent", "policy", "alerts", "min_events", "adaptive", "count"},
+	"slo":  {"name", "class", "tier", "only", "exclude", "metric", "threshold", "all", "objective", "percentile", "min_prompt", "max_prompt", "window", "window_kind", "spent", "policy", "alerts", "min_events", "adaptive", "count"},
 
 	"fault":   {"name", "pool", "at", "for", "replicas", "zone", "slow", "cut"},
 	"rollout": {"name", "pool", "at", "batch", "drain", "down"},

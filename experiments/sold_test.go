@@ -22,6 +22,7 @@ func soldBases(replace func(old, new string) string) []string {
 		base + soldSLA + "exempt = [\"cancelled\"]\nmaintenance = [{ at = \"1h\", length = \"10m\" }]\n",
 		slo(`adaptive = { by = "budget", min = "1s", max = "3s" }`),
 		slo(`adaptive = { by = "feedback", min = "1s", max = "3s", bearable = "2s" }`),
+		strings.Replace(replace(someRate, someRate+"\ntier = \"enterprise\""), "[[slo]]\nname = \"chat TTFT\"\nclass = \"chat\"", "[[slo]]\nname = \"chat TTFT\"\ntier = \"enterprise\"", 1),
 		replace(someShare, someShare+"\ngated_by = \"chat TTFT\""),
 	}
 }
@@ -50,6 +51,8 @@ var soldBreaks = []struct{ what, old, new, more string }{
 	{"a notice that outlasts a look", someSLO, someSLO + "\nadaptive = { by = \"budget\", min = \"1s\", max = \"3s\", every = \"10m\", notice = \"20m\" }", ""},
 	{"looks between minutes", someSLO, someSLO + "\nadaptive = { by = \"budget\", min = \"1s\", max = \"3s\", every = \"90s\" }", ""},
 	{"an adaptive availability", "metric = \"ttft\"\nthreshold = \"2s\"", "metric = \"availability\"\nadaptive = { by = \"budget\", min = \"1s\", max = \"3s\" }", ""},
+	{"an objective of a class and a tier", someSLO, someSLO + "\ntier = \"enterprise\"", ""},
+	{"an objective of an unknown tier", "name = \"chat TTFT\"\nclass = \"chat\"", "name = \"chat TTFT\"\ntier = \"enterprise\"", ""},
 	{"a share by traffic and a rate by budget", someSLO, someSLO + "\nadaptive = { by = \"budget\", min = \"1s\", max = \"3s\", low = \"2/s\" }", ""},
 }
 
@@ -120,5 +123,24 @@ func TestBudgetLoopSaysWhatItSaid(t *testing.T) {
 	golden(t, filepath.Join("testdata", "budget-loop.txt"), b.String())
 	if r.Held[0].Start.V != 6*3600 || r.Held[0].Held != 1 {
 		t.Errorf("%+v", r.Held[0])
+	}
+}
+
+// An objective of a tier is one of each of its tenants, with a ledger of its own.
+func TestAnObjectiveOfATierIsOneOfEachTenant(t *testing.T) {
+	text := strings.Replace(base, someRate, someRate+"\ntier = \"enterprise\"", 1)
+	text += "\n[[traffic]]\nclass = \"acme\"\ntier = \"enterprise\"\nrate = \"1/s\"\nprompt = 500\noutput = 100\n" +
+		"\n[[traffic]]\nclass = \"free\"\nrate = \"1/s\"\nprompt = 500\noutput = 100\n" +
+		"\n[[slo]]\nname = \"answers\"\ntier = \"enterprise\"\nmetric = \"availability\"\nobjective = \"99.9%\"\n"
+	e, _, err := Parse("x.toml", ".", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range e.SLOs[1:] {
+		got = append(got, o.Name+" of "+o.Class)
+	}
+	if s := strings.Join(got, "; "); s != "answers, chat of chat; answers, acme of acme" {
+		t.Error(s)
 	}
 }

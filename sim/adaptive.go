@@ -108,7 +108,7 @@ func noticeText(d clock.Duration) string {
 	if d == 0 {
 		return ""
 	}
-	return " from " + d.String() + " on"
+	return ", in force " + d.String() + " later"
 }
 
 // requestsOf counts the requests of an objective's class so far.

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math"
+	"sort"
 
 	"slosim/models"
 	"slosim/sim/clock"
@@ -13,9 +14,9 @@ import (
 // clocks, KV blocks, interference of long prompts, all-reduce, cold starts, retries.
 // What a rule explains is counted where a request's own record shows it (queue,
 // lengths, attempts); what acts on whole replicas is attributed by comparing the
-// windows in which it held with those in which it did not: the attributable fraction,
-// (m − m₀)/m, of the miss rates of all windows and of those without (Levin, 1953). It
-// shows coincidence, not cause: a review's ablations show causes.
+// windows of similar load in which it held and in which it did not: the attributable
+// fraction, (m − m₀)/m, of the miss rates of all windows and of those without (Levin,
+// 1953). It shows coincidence, not cause: a review's ablations show causes.
 
 // The marks of the rules. The first is the field's; the others are assumptions about
 // what is worth a sentence.
@@ -26,7 +27,7 @@ const (
 	clockRule    = 0.97 // of the locked clock
 	fullRule     = 0.98 // of the KV blocks
 	startingRule = 0.02 // replicas that are paid for and do not serve, beyond the least of the run
-	longRequests = 0.35 // longest prompts: at most this share of the requests
+	longRequests = 0.20 // longest prompts: at most this share of the requests
 	longTokens   = 0.50 // and at least this share of the prompt tokens
 	shortMisses  = 0.20 // misses of the others
 )
@@ -206,36 +207,84 @@ func retryFinding(r *Result, s *SLO) []Finding {
 	}}
 }
 
-// attributed compares the windows of a pool in which something held with the others,
-// by the share of late first tokens of the classes that it serves: miss rates with
-// and without it, and the fraction of the misses that is attributable. ok is false
-// when there is nothing to compare, or nothing missed.
-func (p *plan) attributed(r *Result, pool int, held func(i int) bool) (with, without, fraction float64, ok bool) {
-	var n, bad [2]float64
-	for k := range r.Series.Classes {
-		c := &r.Series.Classes[k]
-		if c.Cohort != "all" || !p.judgedTTFT(c.Class) || !p.servesClass(pool, c.Class) {
-			continue
-		}
-		for i := range c.Arrivals {
-			if math.IsNaN(c.Bad[i]) || !(c.Arrivals[i] > 0) {
-				continue
+// strata is how many groups of windows with similar load are compared apart.
+const strata = 5
+
+// paneStat is a window of the last phase in which a pool's classes sent something.
+type paneStat struct {
+	n, bad float64
+	held   bool
+}
+
+// panes are the windows of the last phase in which classes with an objective on TTFT
+// sent something to a pool.
+func (p *plan) panes(r *Result, pool int, held func(i int) bool) (out []paneStat) {
+	from := p.phases[len(p.phases)-1].from
+	for i := range r.Series.T {
+		w := paneStat{held: held(i)}
+		for k := range r.Series.Classes {
+			c := &r.Series.Classes[k]
+			if c.Cohort == "all" && p.judgedTTFT(c.Class) && p.servesClass(pool, c.Class) && c.Arrivals[i] > 0 && !math.IsNaN(c.Bad[i]) {
+				w.n += c.Arrivals[i]
+				w.bad += c.Arrivals[i] * c.Bad[i]
 			}
+		}
+		if w.n > 0 && r.Series.T[i] >= from {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// coinciding is the share of the misses that were sent while something held.
+func (p *plan) coinciding(r *Result, pool int, held func(i int) bool) float64 {
+	var with, all float64
+	for _, w := range p.panes(r, pool, held) {
+		all += w.bad
+		if w.held {
+			with += w.bad
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return with / all
+}
+
+// attributed compares the windows of the last phase in which something held in a pool
+// with those of a similar offered rate in which it did not, by the share of late first
+// tokens of the classes that it serves: miss rates with and without it over all
+// windows, and the fraction of the misses that is attributable, rate by rate. Where
+// there is nothing to compare with at a rate, nothing is attributed. ok is false when
+// that is so at all of them.
+func (p *plan) attributed(r *Result, pool int, held func(i int) bool) (with, without, fraction float64, ok bool) {
+	panes := p.panes(r, pool, held)
+	sort.SliceStable(panes, func(i, j int) bool { return panes[i].n < panes[j].n })
+	all, sides, explained := paneStat{}, [2]paneStat{}, 0.0
+	for s := range strata {
+		var n, bad [2]float64
+		for _, w := range panes[len(panes)*s/strata : len(panes)*(s+1)/strata] {
 			side := 0
-			if held(i) {
+			if w.held {
 				side = 1
 			}
-			n[side] += c.Arrivals[i]
-			bad[side] += c.Arrivals[i] * c.Bad[i]
+			n[side] += w.n
+			bad[side] += w.bad
+		}
+		for side := range n {
+			sides[side].n += n[side]
+			sides[side].bad += bad[side]
+			all.bad += bad[side]
+		}
+		if n[0] > 0.02*(n[0]+n[1]) && n[1] > 0 {
+			ok = true
+			explained += bad[1] - n[1]*bad[0]/n[0]
 		}
 	}
-	all := n[0] + n[1]
-	if bad[1] == 0 || n[0] < 0.02*all || n[1] == 0 {
+	if !ok || all.bad == 0 {
 		return 0, 0, 0, false
 	}
-	with, without = bad[1]/n[1], bad[0]/n[0]
-	m := (bad[0] + bad[1]) / all
-	return with, without, max(0, (m-without)/m), true
+	return sides[1].bad / sides[1].n, sides[0].bad / sides[0].n, min(1, max(0, explained/all.bad)), true
 }
 
 // judgedTTFT tells whether some objective is on a class's TTFT.
@@ -280,7 +329,15 @@ func (p *plan) memoryFinding(r *Result, k int) []Finding {
 		Evidence: fmt.Sprintf("%s tokens computed again per replication; the fullest replica reached %s of %s blocks", thousands(int64(x.LostTokens.V)), percent0(x.KVPeak), thousands(int64(x.KVBlocks))),
 	}
 	s := &r.Series.Pools[k]
-	return []Finding{p.attribute(f, r, k, func(i int) bool { return s.Preempt[i] > 0 || s.KVMax[i] >= fullRule }, "full blocks or preemptions")}
+	f = p.attribute(f, r, k, func(i int) bool { return s.Preempt[i] > 0 || s.KVMax[i] >= fullRule }, "full blocks or preemptions")
+	if f.Share == 0 && p.missed(r, k) { // full at all of the high rates: what waits then waits for blocks
+		full := func(i int) bool { return s.KVMax[i] >= fullRule && s.Waiting[i] >= 1 }
+		if share := p.coinciding(r, k, full); share >= 0.01 {
+			f.Share = share
+			f.Evidence += fmt.Sprintf("; %s of the misses were sent while a replica's blocks were full and requests waited", percent0(share))
+		}
+	}
+	return []Finding{f}
 }
 
 // clockFinding tells how far heat and the power cap lowered the clock.
@@ -303,7 +360,7 @@ func (p *plan) clockFinding(r *Result, k int) []Finding {
 		f = p.attribute(f, r, k, func(i int) bool { return s.ClockMHz[i] < x.ClockMHz.V }, fmt.Sprintf("less than %.0f MHz", x.ClockMHz.V))
 	}
 	if f.Share > 0 {
-		f.Evidence += "; load lowers the clock and lengthens queues at once, so part of this is load"
+		f.Evidence += "; compared at similar rates, but a backlog keeps the GPU busy, hot and slow, too: a review's ablation tells them apart"
 	}
 	return []Finding{f}
 }

@@ -62,19 +62,29 @@ func TestFullKVBlocksAreFoundWithWhatTheyExplain(t *testing.T) {
 	}
 }
 
-// The attributable fraction by hand: a hundred requests a second in four windows, of
-// which 40 % and 20 % miss where something held and 10 % each elsewhere: 20 % in all,
-// of which half goes with it. Nothing to compare with, nothing attributed.
+// The attributable fraction by hand: at each of five rates two windows in which
+// something held, where 40 and 20 % miss, and two in which it did not, with 10 %: 20 %
+// in all, of which half goes with it. What only ever held at one rate explains nothing,
+// however much misses there.
 func TestAttributableFractionByHand(t *testing.T) {
 	e := busyHour(t)
 	p, err := newPlan(e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Result{Series: Series{Classes: []ClassSeries{{Class: "chat", Cohort: "all", Arrivals: []float64{100, 100, 100, 100}, Bad: []float64{.4, .2, .1, .1}}}}}
-	with, without, fraction, ok := p.attributed(r, 0, func(i int) bool { return i < 2 })
+	c := ClassSeries{Class: "chat", Cohort: "all"}
+	r := &Result{}
+	for i := range 20 {
+		r.Series.T = append(r.Series.T, clock.Time(i)*clock.Time(clock.Minute))
+		c.Arrivals, c.Bad = append(c.Arrivals, float64(10+i/4)), append(c.Bad, []float64{.4, .2, .1, .1}[i%4])
+	}
+	r.Series.Classes = []ClassSeries{c}
+	with, without, fraction, ok := p.attributed(r, 0, func(i int) bool { return i%4 < 2 })
 	if !ok || math.Abs(with-.3) > 1e-12 || math.Abs(without-.1) > 1e-12 || math.Abs(fraction-.5) > 1e-12 {
 		t.Errorf("%g, %g, %g, %v", with, without, fraction, ok)
+	}
+	if _, _, fraction, ok := p.attributed(r, 0, func(i int) bool { return i >= 16 }); ok || fraction != 0 {
+		t.Errorf("what held at the highest rate alone explains %g", fraction)
 	}
 	for _, always := range []bool{true, false} {
 		if _, _, _, ok := p.attributed(r, 0, func(int) bool { return always }); ok {

@@ -29,7 +29,7 @@ func optimisticIntervals(r *Result) []string {
 	if more == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("intervals of P99 are optimistic: %s has %s requests in a replication, fewer than %s, and requests that wait together say the same", where, thousands(least), thousands(enoughForP99))
+	text := fmt.Sprintf("intervals of P99 are optimistic: %s has %s requests in a replication, fewer than %s, and requests that wait together are not independent", where, thousands(least), thousands(enoughForP99))
 	if more > 1 {
 		text += fmt.Sprintf(" (and %d more)", more-1)
 	}
