@@ -313,7 +313,7 @@ func (p *plan) attribute(f Finding, r *Result, pool int, held func(i int) bool, 
 		return f
 	}
 	if with, without, fraction, ok := p.attributed(r, pool, held); ok && fraction >= 0.01 {
-		f.Share = fraction
+		f.Share, f.Coincides = fraction, true
 		f.Evidence += fmt.Sprintf("; %s of the requests miss their TTFT in windows with %s, %s without", percent(roundTo(with, 2)), what, percent(roundTo(without, 2)))
 	}
 	return f
@@ -333,7 +333,7 @@ func (p *plan) memoryFinding(r *Result, k int) []Finding {
 	if f.Share == 0 && p.missed(r, k) { // full at all of the high rates: what waits then waits for blocks
 		full := func(i int) bool { return s.KVMax[i] >= fullRule && s.Waiting[i] >= 1 }
 		if share := p.coinciding(r, k, full); share >= 0.01 {
-			f.Share = share
+			f.Share, f.Coincides = share, true
 			f.Evidence += fmt.Sprintf("; %s of the misses were sent while a replica's blocks were full and requests waited", percent0(share))
 		}
 	}
@@ -385,7 +385,7 @@ func (p *plan) coldFinding(r *Result, k int) []Finding {
 	return []Finding{{
 		Title:    fmt.Sprintf("Pool %s: replicas were still starting while %s of the misses came about", s.Name, percent0(fraction)),
 		Evidence: fmt.Sprintf("%s of the requests miss their TTFT in windows with replicas that start, %s without; a start takes %s: warm replicas, a schedule or a forecast would be there in time", percent(roundTo(with, 2)), percent(roundTo(without, 2)), p.exp.Pools[k].Autoscale.StartUp),
-		Share:    fraction,
+		Share:    fraction, Coincides: true,
 	}}
 }
 

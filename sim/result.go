@@ -298,4 +298,8 @@ type Finding struct {
 	Title    string
 	Evidence string
 	Share    float64 // of the bad events it explains; 0 = not attributed
+
+	// Coincides says that Share compares windows of time: what went with it, which need
+	// not be its effect.
+	Coincides bool
 }

@@ -27,7 +27,7 @@ func TestOneReplicationHasIntervalsFromItsBatches(t *testing.T) {
 	long := e
 	long.Duration, long.Seed = 30*clock.Hour, 9
 	truth := run(long)
-	for name, v := range map[string][2]float64{"mean": {short.Mean.Hi - short.Mean.V, truth.Mean.V - short.Mean.V}, "P50": {short.P50.Hi - short.P50.V, truth.P50.V - short.P50.V}, "P95": {short.P95.Hi - short.P95.V, truth.P95.V - short.P95.V}} {
+	for name, v := range map[string][2]float64{"mean": {short.Mean.Hi - short.Mean.V, truth.Mean.V - short.Mean.V}, "P50": {short.P50.Hi - short.P50.V, truth.P50.V - short.P50.V}, "P90": {short.P90.Hi - short.P90.V, truth.P90.V - short.P90.V}} {
 		half, off := v[0], max(v[1], -v[1])
 		t.Logf("%s: ±%.3g s, %.3g s off", name, half, off)
 		if half <= 0 || off > 2*half {

@@ -158,12 +158,21 @@ func (v whyView) any() bool {
 
 type finding struct{ Title, Evidence, Share string }
 
+// explains words a finding's share.
+func explains(f sim.Finding) string {
+	verb := "Explains "
+	if f.Coincides {
+		verb = "Goes with "
+	}
+	return verb + share(f.Share) + " of the misses."
+}
+
 func (s *story) why() whyView {
 	var v whyView
 	for _, f := range s.r.Findings {
 		out := finding{Title: ended(f.Title), Evidence: sentence(f.Evidence)}
 		if f.Share > 0 {
-			out.Share = share(f.Share)
+			out.Share = explains(f)
 		}
 		v.Findings = append(v.Findings, out)
 	}

@@ -62,6 +62,8 @@ type summaryFinding struct {
 	Title    string `json:"title"`
 	Evidence string `json:"evidence"`
 	Share    amount `json:"share"`
+
+	Coincides bool `json:"coincides,omitempty"` // share is what went with it, by windows of time
 }
 
 // summarySimulated counts work over all replications, pre-roll included.
@@ -143,7 +145,7 @@ func summaryJSON(s *story) ([]byte, error) {
 	}
 	out.Actions, out.Costs = s.summaryCluster()
 	for _, f := range r.Findings {
-		out.Findings = append(out.Findings, summaryFinding{f.Title, f.Evidence, amount(f.Share)})
+		out.Findings = append(out.Findings, summaryFinding{f.Title, f.Evidence, amount(f.Share), f.Coincides})
 	}
 	return readableJSON(out)
 }
