@@ -55,6 +55,11 @@ func TestClusterExperimentsAreGolden(t *testing.T) {
 		for _, p := range r.Pools {
 			fmt.Fprintf(&b, "pool %s: %.4g serve, %.4g paid, %.4g GPU hours, prefix hits %.3g, clock %.4g MHz, %.3g kWh, %.3g unused\n", p.Name, p.Serving.V, p.Paid.V, p.GPUHours, p.PrefixHit.V, p.ClockMHz.V, p.EnergyKWh, p.Unused)
 		}
+		for _, f := range r.Findings {
+			if f.Share > 0 {
+				fmt.Fprintf(&b, "finding %.3g: %s\n", f.Share, f.Title)
+			}
+		}
 		for _, c := range r.Costs {
 			if c.USD > 0 {
 				fmt.Fprintf(&b, "%s in %s: $%.4g per 1,000 requests, $%.4g per 1 M tokens in, $%.4g out\n", c.Class, c.Pool, 1000*c.USDPerRequest, c.USDPerMIn, c.USDPerMOut)

@@ -56,6 +56,7 @@ func Describe(w io.Writer, e sim.Experiment, p config.Provenance) {
 	for _, o := range e.SLOs {
 		line("slo", "%s", describeObjective(o))
 	}
+	describeSold(&e, line)
 	describeEvents(&e, line)
 	line("hash", "%.16s", p.SHA256)
 }

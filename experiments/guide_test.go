@@ -57,6 +57,10 @@ var chapters = map[string]struct{ heading, path string }{
 	"slo.policy":                 {"### `policy`", `slo."chat TTFT".policy.`},
 	"slo.alerts":                 {"### `alerts`", `slo."chat TTFT".alerts.0.`},
 	"traffic.stage_budget":       {"### `stage_budget`", "traffic.chat.stage_budget."},
+	"slo.adaptive":               {"### `adaptive`", `slo."chat TTFT".adaptive.`},
+	"sla":                        {"## `[[sla]]`", "sla.enterprise."},
+	"sla.credits":                {"### `credits`", "sla.enterprise.credits.0."},
+	"sla.maintenance":            {"### `maintenance`", "sla.enterprise.maintenance.0."},
 	"slo.count":                  {"### `count`", `slo."chat TTFT".count.`},
 }
 
@@ -235,6 +239,7 @@ func guideBases(t *testing.T) []string {
 		replace(rate+"\n"+lengths, `trace = { file = "requests.csv", format = "csv", where = { column = "model", is = "chat" } }`),
 	}
 	bases = append(bases, clusterBases(replace)...)
+	bases = append(bases, soldBases(replace)...)
 	var files []string
 	for i, text := range bases {
 		name := fmt.Sprintf("base%d.toml", i)

@@ -30,7 +30,8 @@ type loader struct {
 	pools           []*config.Table // same order as e.Pools
 	rollouts, rules []*config.Table // likewise
 	assume          assumptions
-	minor           int // release of vLLM of the pool being read
+	tiers           [][2]string // tier and class
+	minor           int         // release of vLLM of the pool being read
 
 	traces     map[int]workloads.TraceStats // of classes that replay one
 	lastChange *config.Table                // the one that ends last
@@ -104,6 +105,7 @@ func (l *loader) read() {
 	l.classes = root.Tables("traffic", "class", "[[traffic]]")
 	changes := root.Tables("change", "name", "[[change]]")
 	slos := root.Tables("slo", "name", "[[slo]]")
+	slas := root.Tables("sla", "name", "[[sla]]")
 	faults := root.Tables("fault", "name", "[[fault]]")
 	l.rollouts = root.Tables("rollout", "name", "[[rollout]]")
 	l.rules = root.Tables("rule", "name", "[[rule]]")
@@ -116,7 +118,7 @@ func (l *loader) read() {
 	unique(l.classes, "class")
 	unique(l.pools, "name")
 	unique(changes, "name")
-	for _, list := range [][]*config.Table{slos, faults, l.rollouts, l.rules} {
+	for _, list := range [][]*config.Table{slos, slas, faults, l.rollouts, l.rules} {
 		unique(list, "name")
 	}
 
@@ -130,8 +132,12 @@ func (l *loader) read() {
 	l.assignClasses()
 	l.changes(changes)
 	for _, t := range slos {
-		l.e.SLOs = append(l.e.SLOs, l.objective(t))
+		l.e.SLOs = append(l.e.SLOs, l.objectives(t)...)
 	}
+	for _, t := range slas {
+		l.e.SLAs = append(l.e.SLAs, l.sla(t))
+	}
+	l.holds(changes)
 	l.cluster(faults)
 	l.review(root)
 	root.Done()

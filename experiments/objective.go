@@ -14,7 +14,11 @@ var outcomes = []string{"rejected", "failed", "timeout", "undecided"}
 // objective reads one [[slo]] table.
 func (l *loader) objective(t *config.Table) slo.Objective {
 	o := slo.Objective{Name: name(t, "name", `"chat TTFT"`)}
-	if class := l.knownClass(t); class != nil {
+	if t.Has("tier") {
+		t.Know("class")
+		forbid(t, "", "cohorts are those of one class: give the objective a class", "only", "exclude")
+		t.Know("only", "exclude")
+	} else if class := l.knownClass(t); class != nil {
 		o.Class = class.Name
 		o.Only, o.Exclude = l.cohorts(t, class.Name)
 	} else {
@@ -28,6 +32,7 @@ func (l *loader) objective(t *config.Table) slo.Objective {
 		config.Example[clock.Duration](`"30d"`), config.Between(clock.Hour, maxSpan))
 	o.Spent = config.Read(t, "spent", config.Share, config.Default(0.0, "of the budget at t = 0"), config.Example[float64](`"20%"`), config.Between(0.0, 1))
 	budgetRules(t, &o)
+	adaptive(t, &o)
 	count := t.Sub("count", `count = { rejected = "skip" }`)
 	for _, outcome := range outcomes {
 		if config.Read(count, outcome, config.OneOf("bad", "skip"), config.Default("bad", "")) == "skip" {

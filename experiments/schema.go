@@ -9,9 +9,9 @@ import (
 // schema is every key that an experiment file may have, by kind of table, in the
 // order of messages and of docs/guide.md. Some count only beside others.
 var schema = withTraffic(config.Schema{
-	"":     {"title", "question", "postmortem", "start", "duration", "warmup", "warmup_rule", "seed", "replications", "metrics", "precision", "max_replications", "network", "pool", "traffic", "change", "slo", "fault", "rollout", "rule", "review"},
+	"":     {"title", "question", "postmortem", "start", "duration", "warmup", "warmup_rule", "seed", "replications", "metrics", "precision", "max_replications", "network", "pool", "traffic", "change", "slo", "sla", "fault", "rollout", "rule", "review"},
 	"pool": {"name", "classes", "role", "link", "model", "gpu", "tensor_parallel", "pipeline_parallel", "expert_parallel", "expert_imbalance", "replicas", "router", "stale", "min_prompt", "max_prompt", "uncached", "standby", "overflow", "gate", "autoscale", "wear", "zones", "gpu_hour_usd", "weight_dtype", "static_scales", "kv_dtype", "overhead", "calibration", "engine", "host", "thermal"},
-	"slo":  {"name", "class", "only", "exclude", "metric", "threshold", "all", "objective", "percentile", "min_prompt", "max_prompt", "window", "window_kind", "spent", "policy", "alerts", "min_events", "count"},
+	"slo":  {"name", "class", "tier", "only", "exclude", "metric", "threshold", "all", "objective", "percentile", "min_prompt", "max_prompt", "window", "window_kind", "spent", "policy", "alerts", "min_events", "adaptive", "count"},
 
 	"fault":   {"name", "pool", "at", "for", "replicas", "zone", "slow", "cut"},
 	"rollout": {"name", "pool", "at", "batch", "drain", "down"},
@@ -34,10 +34,14 @@ var schema = withTraffic(config.Schema{
 	"pool.engine.offload":     {"memory", "bandwidth"},
 	"pool.engine.speculative": {"drafts", "acceptance", "draft_time"},
 
-	"slo.count":  outcomes,
-	"slo.all":    {"ttft", "tpot", "e2e"},
-	"slo.policy": {"warn", "freeze", "stop"},
-	"slo.alerts": {"long", "short", "factor", "severity"},
+	"slo.count":       outcomes,
+	"slo.all":         {"ttft", "tpot", "e2e"},
+	"slo.policy":      {"warn", "freeze", "stop"},
+	"slo.adaptive":    {"by", "min", "max", "every", "notice", "step", "low", "high", "bearable", "voices"},
+	"sla":             {"name", "slo", "promise", "period", "fee_usd", "usd_per_mtok_in", "usd_per_mtok_out", "credits", "exempt", "maintenance"},
+	"sla.credits":     {"below", "credit"},
+	"sla.maintenance": {"at", "length", "every"},
+	"slo.alerts":      {"long", "short", "factor", "severity"},
 })
 
 // synonyms are names that engines and benchmarks have for keys of ours.

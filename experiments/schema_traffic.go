@@ -22,8 +22,8 @@ var (
 // withTraffic adds the keys of [[traffic]] and [[change]].
 func withTraffic(s config.Schema) config.Schema {
 	maps.Copy(s, config.Schema{
-		"traffic": {"class", "stream", "rate", "users", "think", "trace", "max_in_flight", "session", "timeout", "patience", "retry", "limit", "prompt", "output", "correlation", "priority", "slo_template", "stage_budget", "system_prompt", "prefix_hit"},
-		"change":  {"name", "class", "at", "ramp", "canary", "every", "rollback", "share", "rate", "prompt", "output", "output_cap", "system_prompt", "prefix_hit"},
+		"traffic": {"class", "stream", "rate", "users", "think", "trace", "max_in_flight", "session", "timeout", "patience", "retry", "limit", "prompt", "output", "correlation", "priority", "tier", "slo_template", "stage_budget", "system_prompt", "prefix_hit"},
+		"change":  {"name", "class", "at", "ramp", "canary", "every", "rollback", "share", "rate", "prompt", "output", "output_cap", "system_prompt", "prefix_hit", "gated_by", "essential"},
 
 		"traffic.rate":        rateKeys,
 		"traffic.rate.add":    shapeKeys,

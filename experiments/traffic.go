@@ -29,6 +29,7 @@ func (l *loader) class(t *config.Table) workloads.Class {
 	c.Client.Users = config.Read(t, "users", config.Int, config.Default(0, "an open loop: arrivals do not wait for answers"), config.Between(0, maxUsers))
 
 	c.Priority = int32(config.Read(t, "priority", config.Int, config.Default(0, `smaller goes first under policy = "priority"`), config.Example[int]("-1"), config.Between(-maxPriority, maxPriority)))
+	l.tier(t, c.Name)
 	l.stageBudget(t, c.Name)
 	c.System = system(t)
 	l.client(t, &c.Client)

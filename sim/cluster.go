@@ -78,6 +78,7 @@ type cluster struct {
 	limits    []limiter // per class
 	force     []inForce // per class: what the degradation policy does
 	actions   []Action
+	policy    *policy // budgets in the loop; nil = nothing depends on them
 	use       [][]use // per pool and class
 	oldSteps  int64   // of engines that were replaced
 	sources   []*source
@@ -108,6 +109,8 @@ func newCluster(p *plan, seed uint64, covered *atomic.Int64) (*cluster, error) {
 	c := &cluster{plan: p, free: -1, spare: -1, rec: newRecorder(p), covered: covered}
 	c.seed = seed
 	c.watchTTFT()
+	c.rec.addPromises(seed)
+	c.policy = c.newPolicy()
 	for k := range p.exp.Traffic {
 		l := Limit{}
 		if p.exp.Limits != nil {

@@ -39,9 +39,11 @@ func (p *plan) combine(reps []*rep, seeds []uint64, end clock.Time, partial bool
 		}
 	}
 	r.Costs = p.costs(reps, r.Pools)
+	r.SLAs = p.slas(reps, r)
 	r.Stages = p.stageReports(reps, len(r.Phases))
 	r.Series = p.series(reps, end)
 	r.Actions = reps[0].actions
+	r.Held = p.heldChanges(reps)
 	r.Verdict = verdictOf(r)
 	r.Findings = p.findings(r)
 	r.Warnings = p.warnings(r, reps)
@@ -146,6 +148,9 @@ func distribution(list []viewRep, part func(viewRep) summary) Distribution {
 	d.P95 = stats.Of(over(parts, func(s summary) float64 { return s.p95 }), n)
 	d.P99 = stats.Of(over(parts, func(s summary) float64 { return s.p99 }), n)
 	d.P999 = stats.Of(over(parts, func(s summary) float64 { return s.p999 }), n)
+	if len(parts) == 1 && parts[0].within != nil {
+		parts[0].within.put(&d)
+	}
 	d.P99.Thin, d.P999.Thin = thin, thinner
 	for _, e := range []*stats.Estimate{&d.Mean, &d.P50, &d.P90, &d.P95, &d.P99, &d.P999} {
 		e.Lo = max(e.Lo, 0) // neither times nor lengths are negative

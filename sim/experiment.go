@@ -38,6 +38,8 @@ type Experiment struct {
 	Traffic []workloads.Class
 	Changes []workloads.Change // in order of At
 	SLOs    []slo.Objective
+	SLAs    []slo.SLA `json:",omitempty"` // what was sold
+	Holds   []Hold    `json:",omitempty"` // changes that error budgets may hold back
 
 	StageBudgets []StageBudget `json:",omitempty"`
 

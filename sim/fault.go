@@ -62,6 +62,9 @@ func (c *cluster) faults() {
 	if len(c.plan.exp.Rules) > 0 {
 		c.loop.Go("degradation policy", c.degrade)
 	}
+	if c.policy != nil {
+		c.loop.Go("budget policy", c.watchBudgets)
+	}
 }
 
 // until sleeps up to a time of the experiment.

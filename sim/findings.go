@@ -6,9 +6,6 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-
-	"slosim/models"
-	"slosim/sim/slo"
 )
 
 // findings states what the run shows, with evidence, ordered by how much of the
@@ -21,13 +18,17 @@ func (p *plan) findings(r *Result) []Finding {
 			continue
 		}
 		out = append(out, idleFinding(s)...)
-		out = append(out, queueFinding(s)...)
+		out = append(out, queueFinding(r, s)...)
+		out = append(out, p.interferenceFinding(s)...)
+		out = append(out, retryFinding(r, s)...)
 	}
 	for i := range r.Pools {
 		out = append(out, loadFinding(&r.Pools[i])...)
-		out = append(out, memoryFinding(&r.Pools[i])...)
+		out = append(out, p.memoryFinding(r, i)...)
+		out = append(out, p.coldFinding(r, i)...)
+		out = append(out, p.collectiveFinding(r, i)...)
 		out = append(out, linkFinding(&r.Pools[i])...)
-		out = append(out, p.clockFinding(&r.Pools[i], i)...)
+		out = append(out, p.clockFinding(r, i)...)
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].Share > out[j].Share })
 	return out
@@ -55,27 +56,6 @@ func idleFinding(s *SLO) []Finding {
 	return []Finding{f}
 }
 
-// queueFinding applies the rule of diagnosis: waiting dominates.
-func queueFinding(s *SLO) []Finding {
-	if s.Metric != slo.TTFT {
-		return nil
-	}
-	share := 0.0
-	for _, b := range s.Blame {
-		if b.Stage == "queue" || b.Stage == "never answered" {
-			share += b.Share
-		}
-	}
-	if share < 0.3 {
-		return nil
-	}
-	return []Finding{{
-		Title:    fmt.Sprintf("%s: waiting is what held up %s of the misses", s.Name, percent0(share)),
-		Evidence: "a capacity or scheduling problem: these requests would have met the threshold on an idle replica or with less work ahead of them",
-		Share:    share,
-	}}
-}
-
 func loadFinding(p *PoolResult) []Finding {
 	if p.PeakLoad == 0 {
 		return nil
@@ -91,16 +71,6 @@ func loadFinding(p *PoolResult) []Finding {
 	return []Finding{f}
 }
 
-func memoryFinding(p *PoolResult) []Finding {
-	if p.Preemptions.V < 0.5 {
-		return nil
-	}
-	return []Finding{{
-		Title:    fmt.Sprintf("Pool %s runs out of KV blocks: %.3g preemptions per replication", p.Name, p.Preemptions.V),
-		Evidence: fmt.Sprintf("%s tokens computed again per replication; the fullest replica reached %s of %s blocks", thousands(int64(p.LostTokens.V)), percent0(p.KVPeak), thousands(int64(p.KVBlocks))),
-	}}
-}
-
 // linkFinding says that transfers of KV fill a pool's network.
 func linkFinding(p *PoolResult) []Finding {
 	if p.LinkUse.V < 0.7 {
@@ -110,21 +80,6 @@ func linkFinding(p *PoolResult) []Finding {
 		Title:    fmt.Sprintf("The KV link of pool %s is %s in use: transfers wait for each other", p.Name, percent0(min(1, p.LinkUse.V))),
 		Evidence: "more bandwidth per replica, min_tokens (short prompts computed where they decode) or an FP8 KV cache would relieve it",
 		Share:    min(1, p.LinkUse.V) - 0.5,
-	}}
-}
-
-// clockFinding tells how far heat and the power cap lowered the clock.
-func (p *plan) clockFinding(r *PoolResult, k int) []Finding {
-	if r.ClockMHz.R == 0 {
-		return nil
-	}
-	top := float64(p.exp.Pools[k].Deployment.GPU.MaxClockMHz / models.ClockStepMHz * models.ClockStepMHz)
-	if r.ClockMHz.V > top-models.ClockStepMHz/2 {
-		return nil
-	}
-	return []Finding{{
-		Title:    fmt.Sprintf("Pool %s lowers its SM clock: %.0f MHz on average, %.0f at worst, of %.0f", r.Name, r.ClockMHz.V, r.ClockMinMHz, top),
-		Evidence: fmt.Sprintf("%.0f W per GPU on average; hottest GPU %.0f °C", r.PowerW.V, r.TempMaxC),
 	}}
 }
 
@@ -141,7 +96,7 @@ func thousands(n int64) string {
 func (p *plan) warnings(r *Result, reps []*rep) []string {
 	var out []string
 	if len(r.Seeds) == 1 {
-		out = append(out, "one replication: no intervals, but for the attained shares of SLOs, from batches of the run")
+		out = append(out, "one replication: intervals are from batches of the run, equal parts in order of time, and only where these hold enough requests; they hold what was planned over time, too")
 	}
 	for _, ph := range r.Phases {
 		for _, c := range ph.Classes {
@@ -160,6 +115,7 @@ func (p *plan) warnings(r *Result, reps []*rep) []string {
 			out = append(out, "the backlog still grew on the last day: the days at which budgets are spent are a lower bound")
 		}
 	}
+	out = append(out, heldWarnings(r.Held, len(r.Seeds))...)
 	for k, c := range p.exp.Traffic {
 		offered, held := sumOf(reps, func(r *rep) int64 { return r.offered[k] }), sumOf(reps, func(r *rep) int64 { return r.held[k] })
 		if c.Client.MaxInFlight > 0 && held > 0 {
@@ -169,7 +125,7 @@ func (p *plan) warnings(r *Result, reps []*rep) []string {
 			out = append(out, fmt.Sprintf("class %q replays a trace: its replications share arrivals and lengths, so intervals are too narrow", c.Name))
 		}
 	}
-	return out
+	return append(out, optimisticIntervals(r)...)
 }
 
 // noControl says what the control plane does not do in this experiment.

@@ -23,7 +23,7 @@ func (g *goals) list(m slo.Metric) *[]int32 {
 // token.
 func (r *recorder) queued(f *flight, e *engine.Event, parts *[stages]clock.Duration) {
 	for _, k := range r.plan.goals[f.group].queue {
-		r.decide(k, f, e.At, parts[stageQueue] <= r.plan.exp.SLOs[k].Threshold, stageQueue)
+		r.decide(k, f, e.At, parts[stageQueue] <= r.limit(k, f), stageQueue)
 	}
 }
 
@@ -74,7 +74,7 @@ func (r *recorder) openGoodput(f *flight, end clock.Time) (late bool) {
 
 // knownBad returns when it was known that an event of an objective, decided at a
 // time, is bad: as soon as a threshold had passed.
-func knownBad(o *slo.Objective, f *flight, at clock.Time, stage int) clock.Time {
+func knownBad(o *slo.Objective, f *flight, limit clock.Duration, at clock.Time, stage int) clock.Time {
 	passed := func(limit clock.Duration) {
 		if limit > 0 {
 			at = min(at, f.req.Send.Add(limit))
@@ -82,7 +82,7 @@ func knownBad(o *slo.Objective, f *flight, at clock.Time, stage int) clock.Time 
 	}
 	switch o.Metric {
 	case slo.TTFT, slo.E2E:
-		passed(o.Threshold)
+		passed(limit)
 	case slo.Goodput:
 		if f.first > f.req.Send.Add(o.All.TTFT) {
 			passed(o.All.TTFT)

@@ -55,7 +55,13 @@ func (p *plan) slo(reps []*rep, k, phases int, cut bool) SLO {
 		s.Alerts = append(s.Alerts, Alert{Name: f.Pair.Name(), Severity: f.Pair.Severity, Fired: f.Fired, Resolved: f.Resolved})
 	}
 	s.Policy = list[0].events
+	if o.Adaptive != nil {
+		s.Adjusted = list[0].adjusted
+		s.InForce = stats.Of(over(list, func(r sloRep) float64 { return r.limit }), int64(len(list)))
+	}
 	s.Weeks = weeksOf(list)
+	s.Again = sumOf(list, func(r sloRep) int64 { return r.again })
+	s.Bands = bandsOf(list)
 	return s
 }
 

@@ -34,6 +34,10 @@ type recorder struct {
 	ledgers []ledger       // per objective
 	stages  [][]*stageCell // [class][phase], of classes with stage budgets
 	recent  []*recentTTFT  // per class: kept for autoscalers that look at it; nil otherwise
+
+	promises []*promise // per objective: of adaptive ones; nil without any
+	excuses  []*excuses // per SLA; nil without any
+	refusal  Refusal    // of the request that is being closed
 }
 
 // cell is a group within a phase.
@@ -80,6 +84,7 @@ type ledger struct {
 	minutes *slo.Ledger
 	phases  []counts
 	blame   [][blameStages]int64 // [group][stage]
+	again   int64                // bad events of second and later attempts
 }
 
 type counts struct{ good, bad int64 }
@@ -103,6 +108,7 @@ func newRecorder(p *plan) *recorder {
 		})
 	}
 	r.addStages()
+	r.addExcuses()
 	return r
 }
 
@@ -170,7 +176,7 @@ func (r *recorder) firstToken(f *flight, e *engine.Event) {
 	w.ttft.Add(int64(ttft))
 	bad := false
 	for _, k := range r.plan.goals[f.group].ttft {
-		good := ttft <= r.plan.exp.SLOs[k].Threshold
+		good := ttft <= r.limit(k, f)
 		bad = bad || !good && r.plan.exp.SLOs[k].InBand(f.req.Prompt)
 		r.decide(k, f, e.At, good, longest(&parts))
 	}
@@ -201,14 +207,14 @@ func (r *recorder) finished(f *flight, e *engine.Event) {
 		}
 		w.tpot.Add(int64(tpot))
 		for _, k := range goals.tpot {
-			r.decide(k, f, e.At, tpot <= r.plan.exp.SLOs[k].Threshold, stageDecode)
+			r.decide(k, f, e.At, tpot <= r.limit(k, f), stageDecode)
 		}
 	}
 	if len(goals.e2e) > 0 {
 		parts := stagesOf(f, e, f.first)
 		parts[stageDecode] = decode
 		for _, k := range goals.e2e {
-			r.decide(k, f, e.At, e2e <= r.plan.exp.SLOs[k].Threshold, longest(&parts))
+			r.decide(k, f, e.At, e2e <= r.limit(k, f), longest(&parts))
 		}
 	}
 	for _, k := range goals.availability {
@@ -234,6 +240,7 @@ func (r *recorder) rejected(f *flight, now clock.Time, why Refusal) {
 	w := &r.windows[f.group][f.window]
 	w.bad++
 	w.lost++
+	r.refusal = why
 	goals := &r.plan.goals[f.group]
 	for _, list := range [][]int32{goals.ttft, goals.e2e, goals.queue, goals.goodput, goals.availability} {
 		r.lost(list, f, now, OutcomeRejected, rejectedStage)
@@ -276,7 +283,7 @@ func (r *recorder) timedOut(f *flight, now clock.Time, sent int32) {
 		tpot := max(0, now.Sub(f.first)) / clock.Duration(sent-1)
 		c.tpot.Add(int64(tpot))
 		for _, k := range goals.tpot {
-			r.decide(k, f, now, tpot <= r.plan.exp.SLOs[k].Threshold, stageDecode)
+			r.decide(k, f, now, tpot <= r.limit(k, f), stageDecode)
 		}
 	}
 	bad(goals.e2e)
@@ -293,7 +300,7 @@ func (r *recorder) undecided(f *flight, end clock.Time) {
 	late := false
 	miss := func(list []int32, first bool) {
 		for _, k := range list {
-			if o := &r.plan.exp.SLOs[k]; age > max(o.Threshold, 1) && first && o.InBand(f.req.Prompt) {
+			if o := &r.plan.exp.SLOs[k]; age > max(r.limit(k, f), 1) && first && o.InBand(f.req.Prompt) {
 				late = true
 				if !r.plan.skips[k]["undecided"] {
 					r.decide(k, f, end, false, unansweredStage)
@@ -331,14 +338,24 @@ func (r *recorder) decide(k int32, f *flight, at clock.Time, good bool, stage in
 	if !o.InBand(f.req.Prompt) {
 		return
 	}
+	if r.promises != nil {
+		r.rate(k, f, at, stage)
+	}
+	decided := at
 	if !good {
-		at = knownBad(o, f, at, stage)
+		at = knownBad(o, f, r.limit(k, f), at, stage)
 	}
 	l.minutes.Add(at, good)
 	if good {
 		l.phases[f.phase].good++
 		return
 	}
+	if r.excuses != nil {
+		r.excuse(k, f, decided, at, stage)
+	}
 	l.phases[f.phase].bad++
 	l.blame[f.group][stage]++
+	if f.attempt > 0 {
+		l.again++
+	}
 }

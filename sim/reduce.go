@@ -18,6 +18,8 @@ type rep struct {
 	sent    int64
 	steps   int64
 	actions []Action
+	holds   []heldRep // per hold
+	slas    []slaRep
 	grew    bool // the backlog grew by more than 1 % of the last day's arrivals
 
 	offered, held []int64   // per class behind a client-side cap: arrivals of the span; of them never sent within it
@@ -41,6 +43,7 @@ type summary struct {
 	mean, p50, p90, p95, p99, p999 float64
 	most                           float64
 	relError                       float64
+	within                         *oneRun // of the only replication; nil with several
 }
 
 // views returns the views of a class: all of it and, when it has cohorts, its
@@ -105,6 +108,8 @@ func (c *cluster) reduce() *rep {
 		r.pools = append(r.pools, poolRep{windows: pm.windows, total: pm.total, peakKV: pm.peakKV, thermal: pm.thermal, link: c.links.use(k), paid: c.paid(k, end), use: c.use[k], itl: c.gaps[k].reduce()})
 	}
 	r.actions = c.actions
+	r.holds = c.heldReps()
+	r.slas = c.rec.slaReps()
 	r.grew = c.grew()
 	r.stages = c.rec.stageReps()
 	for _, s := range c.sources {
@@ -168,6 +173,7 @@ func (c *cluster) grew() bool {
 
 // view merges groups within a phase.
 func (r *recorder) view(groups []int, phase int) viewRep {
+	intervals := r.sections(groups, phase)
 	first := &r.cells[groups[0]][phase]
 	sum := *first
 	if len(groups) > 1 {
@@ -187,6 +193,9 @@ func (r *recorder) view(groups []int, phase int) viewRep {
 		output:   lengths(sum.outputs, sum.outputSum),
 	}
 	v.answered.n -= sum.ttft.Inf()
+	if intervals != nil {
+		intervals(&v)
+	}
 	for k, h := range sum.byLength {
 		q := at(h, 1e-9)
 		v.byLength[k] = [2]float64{q[0], q[2]}
@@ -374,12 +383,18 @@ type sloRep struct {
 	events     []slo.PolicyEvent
 	weeks      []slo.Week
 	good, bad  int64
+	again      int64                // of bad: of second and later attempts
+	bands      [lengthBands]bandRep // TTFT: last phase, by prompt length
+	adjusted   []slo.Adjustment
+	limit      float64 // seconds: mean threshold
 }
 
 func (r *recorder) sloRep(k int, cut bool) sloRep {
 	l := &r.ledgers[k]
 	s := sloRep{phases: l.phases, blame: l.blame, badMinutes: l.minutes.BadMinutes(r.plan.exp.SLOs[k].Target)}
 	s.good, s.bad = l.minutes.Totals()
+	s.again, s.bands = l.again, r.bands(k)
+	s.adjusted, s.limit = r.adjustments(k)
 	o := r.plan.exp.SLOs[k]
 	s.outlook = slo.Look(l.minutes, r.plan.budget(k, s.good+s.bad), o.Window, o.Spent, slo.Forecast{Repeat: r.plan.needs() == "" && !cut, Step: r.plan.budgetStep()})
 	history := r.plan.history[k]

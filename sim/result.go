@@ -16,11 +16,13 @@ type Result struct {
 	Verdict     Verdict
 	Phases      []Phase
 	SLOs        []SLO
+	SLAs        []SLA
 	Pools       []PoolResult
 	Series      Series
-	Actions     []Action    // what the control plane did, in the first replication
-	Costs       []ClassCost // by pool and class
-	Findings    []Finding   // ordered by how much of the bad events they explain
+	Actions     []Action     // what the control plane did, in the first replication
+	Costs       []ClassCost  // by pool and class
+	Findings    []Finding    // ordered by how much of the bad events they explain
+	Held        []HeldChange // changes that error budgets may hold back
 	Warnings    []string
 	Stages      []StageReport // of classes with stage budgets
 	NotModelled []string      // what the run leaves out, in plain words
@@ -126,12 +128,23 @@ type SLO struct {
 	Alerts     []Alert           // of the first replication
 	Policy     []slo.PolicyEvent // of the first replication
 	Weeks      []Week            // the weekly review
+	Again      int64             // of Bad: of second and later attempts
+	Bands      []SLOBand         // of an objective on TTFT, by prompt length, last phase
+	Adjusted   []slo.Adjustment  // of an adaptive threshold, first replication
+	InForce    stats.Estimate    // seconds: mean over the span of an adaptive threshold; R = 0 where it stands
 }
 
 // SLOPhase is an objective within a phase.
 type SLOPhase struct {
 	Good, Bad int64
 	BadShare  stats.Estimate
+}
+
+// SLOBand is the requests of one prompt-length bucket in the last phase.
+type SLOBand struct {
+	UpTo   float64 // tokens, +Inf for the last
+	N, Bad int64   // answered, and of them too late; all replications
+	Tokens float64 // prompt tokens
 }
 
 // Blame is a share of the bad events of an objective.
@@ -285,4 +298,8 @@ type Finding struct {
 	Title    string
 	Evidence string
 	Share    float64 // of the bad events it explains; 0 = not attributed
+
+	// Coincides says that Share compares windows of time: what went with it, which need
+	// not be its effect.
+	Coincides bool
 }

@@ -136,7 +136,7 @@ func (c *cluster) overdue(now clock.Time, k int, window clock.Duration) int64 {
 		if !f.live || f.dead || f.window < 0 || f.first != clock.Never || !slices.Contains(c.plan.goals[f.group].ttft, int32(k)) {
 			continue
 		}
-		if late := now.Sub(f.req.Send.Add(o.Threshold)); late > 0 && late <= window {
+		if late := now.Sub(f.req.Send.Add(c.rec.limit(int32(k), f))); late > 0 && late <= window {
 			n++
 		}
 	}
@@ -174,10 +174,14 @@ func (p *plan) sloNamed(name string) int {
 // as a share of the threshold: 1 is at the limit.
 func (c *cluster) ttftLevel(f *fleet) float64 {
 	level := 0.0
-	for _, o := range c.plan.exp.SLOs {
+	for i, o := range c.plan.exp.SLOs {
 		for k := range c.plan.exp.Traffic {
 			if o.Metric == slo.TTFT && c.plan.exp.Traffic[k].Name == o.Class && c.plan.serves(k, f.index) {
-				level = max(level, c.rec.recent[k].p90(c.loop.Now())/o.Threshold.Seconds())
+				limit := o.Threshold
+				if c.rec.promises != nil {
+					limit = c.rec.promised(int32(i), c.loop.Now())
+				}
+				level = max(level, c.rec.recent[k].p90(c.loop.Now())/limit.Seconds())
 			}
 		}
 	}

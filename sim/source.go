@@ -15,7 +15,9 @@ type source struct {
 	recorded []workloads.Request    // still to be sent
 	trace    *workloads.TraceReader // replay
 	offset   clock.Time             // of the trace's start
+	from     clock.Time             // arrivals are drawn from here on
 	until    clock.Time             // nothing is sent from here on
+	row      workloads.Row          // replay: of the announced arrival
 	next     workloads.Request      // the announced arrival; Send is its time
 	sent     int64                  // closed loop: requests so far
 
@@ -55,6 +57,7 @@ func (p *plan) newSource(class int, seed uint64, from, until clock.Time) (*sourc
 		s.answer = p.answerTime(class)
 		from = from.Add(-p.sessionHorizon(class, s))
 	}
+	s.from = from
 	switch {
 	case len(c.Recorded) > 0:
 		s.recorded = c.Recorded
@@ -89,6 +92,7 @@ func (s *source) advance() error {
 		if err != nil {
 			return err
 		}
+		s.row = row
 		if at := s.offset.Add(row.Arrival); row.OK && at < s.until {
 			s.shaper.Replay(row, at, &s.next)
 			s.next.Send = at
@@ -125,4 +129,16 @@ func (s *source) thinkTime(i int64) clock.Duration {
 		return 0
 	}
 	return clock.FromSeconds(max(0, s.think.Quantile(s.thinks.Float64(i))))
+}
+
+// reshape draws the announced arrival again, after a change has moved.
+func (s *source) reshape() {
+	at := s.next.Send
+	switch {
+	case s.trace != nil:
+		s.shaper.Replay(s.row, at, &s.next)
+		s.next.Send = at
+	case s.arrivals != nil && s.sessions == nil:
+		s.shaper.Shape(s.next.Index, at, &s.next)
+	}
 }

@@ -27,6 +27,7 @@ type reviewFlags struct {
 	material float64
 	levers   bool
 	incident bool
+	variance int
 }
 
 func newReview() *cobra.Command {
@@ -59,6 +60,7 @@ Exit status 1 if the call reaches --gate: block (the default), warn, or none.`,
 	cmd.Flags().DurationVar(&f.limit, "time-limit", 0, "stop looking for causes and levers after this time; the call itself always runs in full (default: no limit)")
 	cmd.Flags().Float64Var(&f.material, "material", review.DefaultMaterial, "growth of the burn rate from which on a worsening counts")
 	cmd.Flags().BoolVar(&f.incident, "post-mortem", false, "the launch has happened: write post-mortem.html and .md, too (timeline, detection, budget, causes, prevention)")
+	cmd.Flags().IntVar(&f.variance, "variance", 0, "replications on which each lever shows what common random numbers gain (0: before and after only)")
 	cmd.Flags().BoolVar(&f.levers, "levers", true, "look for causes and levers")
 	return cmd
 }
@@ -70,6 +72,8 @@ func runReview(ctx context.Context, args []string, f reviewFlags, given func(str
 		return &exit{exitInput, fmt.Errorf("--gate %s is not known%s", f.gate, choices(f.gate, []string{"none", "block", "warn"}, "none, block, warn"))}
 	case f.limit < 0:
 		return &exit{exitInput, fmt.Errorf("--time-limit %s is negative\n  allowed: 0 (no limit) or more, for example 60s", f.limit)}
+	case f.variance < 0 || f.variance == 1 || f.variance > 1000:
+		return &exit{exitInput, fmt.Errorf("--variance %d\n  allowed: 0 (before and after only), or 2 to 1000 replications per lever", f.variance)}
 	case !(f.material > 0):
 		return &exit{exitInput, fmt.Errorf("--material %g is not possible\n  allowed: more than 0; 0.1 is a tenth of the budget's pace", f.material)}
 	}
@@ -94,7 +98,7 @@ func runReview(ctx context.Context, args []string, f reviewFlags, given func(str
 	if err != nil {
 		return err
 	}
-	o := review.Options{Queue: q, Store: f.store, Progress: m.Update, TimeLimit: f.limit, Material: f.material, Chance: change.Review.Chance, Levers: f.levers, Incident: f.incident, Version: versionText(), Command: commandLine(replay)}
+	o := review.Options{Queue: q, Store: f.store, Progress: m.Update, TimeLimit: f.limit, Material: f.material, Chance: change.Review.Chance, Levers: f.levers, Variance: f.variance, Incident: f.incident, Version: versionText(), Command: commandLine(replay)}
 	r, err := review.Run(ctx, base, change, text, o)
 	m.Done()
 	closeQueue()

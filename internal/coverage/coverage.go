@@ -19,7 +19,7 @@ import (
 type Trial struct {
 	Load         float64 // λ/μ
 	Customers    int     // per replication
-	Replications int     // per interval
+	Replications int     // per interval; 1: from the batches of one
 	Intervals    int
 	Seed         uint64
 }
@@ -39,10 +39,16 @@ func (o Outcome) Share() float64 { return float64(o.Held) / float64(o.Of) }
 func (t Trial) Run() (mean, p99 Outcome) {
 	rate := 1 - t.Load // μ = 1
 	for i := range t.Intervals {
+		if t.Replications == 1 {
+			m, q := t.within(i)
+			mean.count(m, 1/rate)
+			p99.count(q, math.Log(100)/rate)
+			continue
+		}
 		var means, quantiles []float64
 		for r := range t.Replications {
-			m, q := t.queue(i*t.Replications + r)
-			means, quantiles = append(means, m), append(quantiles, q)
+			s := t.queue(i*t.Replications + r)
+			means, quantiles = append(means, s.Mean()/1e9), append(quantiles, s.Quantiles(.99)[0]/1e9)
 		}
 		n := int64(t.Customers * t.Replications)
 		mean.count(stats.Of(means, n), 1/rate)
@@ -51,6 +57,19 @@ func (t Trial) Run() (mean, p99 Outcome) {
 	mean.finish()
 	p99.finish()
 	return mean, p99
+}
+
+// within returns the estimates of a single replication, whose intervals come from its
+// batches.
+func (t Trial) within(number int) (mean, p99 stats.Estimate) {
+	s := t.queue(number)
+	b := stats.InBatches([]*stats.Sample{s}, []float64{.99})
+	at := s.Quantiles(.99)
+	m, q := b.Around(s.Mean(), at)
+	of := func(v, half float64) stats.Estimate {
+		return stats.Estimate{V: v / 1e9, Lo: (v - half) / 1e9, Hi: (v + half) / 1e9, R: 1}
+	}
+	return of(s.Mean(), m.Half), of(at[0], q[0].Half)
 }
 
 func (o *Outcome) count(e stats.Estimate, truth float64) {
@@ -73,17 +92,17 @@ func (o *Outcome) finish() {
 	}
 }
 
-// queue returns mean and P99 of the sojourns of one replication, by Lindley's
+// queue returns the sojourns of one replication, by Lindley's
 // recursion: the next sojourn is what is left of this one after the gap, plus a
 // service.
-func (t Trial) queue(number int) (mean, p99 float64) {
+func (t Trial) queue(number int) *stats.Sample {
 	seed := rng.Derive(t.Seed, number)
 	gaps, services := rng.New(seed, rng.Gap, "coverage"), rng.New(seed, rng.OutputLength, "coverage")
-	var sample stats.Sample
+	sample := &stats.Sample{}
 	sojourn := rng.Exp(services.Float64(-1)) / (1 - t.Load)
 	for k := range int64(t.Customers) {
 		sample.Add(int64(sojourn * 1e9))
 		sojourn = max(0, sojourn-rng.Exp(gaps.Float64(k))/t.Load) + rng.Exp(services.Float64(k))
 	}
-	return sample.Mean() / 1e9, sample.Quantiles(.99)[0] / 1e9
+	return sample
 }

@@ -36,6 +36,7 @@ func every() []openslo.SLO {
 	full.MinPrompt, full.MaxPrompt, full.MinEvents = 1000, 8000, 50
 	full.Policy = slo.Policy{Warn: 40, Freeze: 75, Stop: 95}
 	full.Alerts = []slo.Pair{{Long: 2 * clock.Hour, Short: 10 * clock.Minute, Factor: 10, Severity: "page"}, {Long: clock.Day, Short: clock.Hour, Factor: 2.5, Severity: "ticket"}}
+	full.Adaptive = &slo.Adaptive{By: "feedback", Min: clock.Second, Max: 3 * clock.Second, Every: clock.Hour, Notice: 10 * clock.Minute, Step: .1, Low: .02, High: .1, Bearable: 2 * clock.Second, Voices: .05}
 	slices := base
 	slices.Name, slices.Metric, slices.Threshold = "slices", slo.E2E, 30*clock.Second
 	return append(out, openslo.SLO{Objective: full, Method: openslo.Occurrences},

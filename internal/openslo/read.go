@@ -316,6 +316,7 @@ func (p *parser) annotated(d placed, s *SLO) {
 	if text := a[keyThreshold]; text != "" {
 		s.Objective.Threshold = span(keyThreshold, text)
 	}
+	s.Adaptive = p.adaptive(fields(keyAdaptive), span, num)
 	if f := fields(keyAll); len(f) > 0 {
 		s.All = slo.Limits{TTFT: span(keyAll, f["ttft"]), TPOT: span(keyAll, f["tpot"]), E2E: span(keyAll, f["e2e"])}
 	}

@@ -42,6 +42,9 @@ func TOML(list []SLO) string {
 		line("spent", config.Share.Format(s.Spent), s.Spent > 0)
 		p := s.Policy
 		line("policy", fmt.Sprintf("{ warn = %s, freeze = %s, stop = %s }", config.Share.Format(p.Warn/100), config.Share.Format(p.Freeze/100), config.Share.Format(p.Stop/100)), p != slo.Policy{})
+		if s.Adaptive != nil {
+			line("adaptive", adaptiveTOML(s.Adaptive), true)
+		}
 		line("min_events", strconv.FormatInt(s.MinEvents, 10), s.MinEvents > 0)
 		var skips []string
 		for _, k := range s.Skip {

@@ -130,6 +130,9 @@ func (s *SLO) annotations() map[string]string {
 	put(keySpent, number(s.Spent), s.Spent > 0)
 	put(keyPolicy, fmt.Sprintf("warn=%s freeze=%s stop=%s", number(s.Policy.Warn), number(s.Policy.Freeze), number(s.Policy.Stop)), s.Policy != slo.Policy{})
 	put(keyMinEvents, strconv.FormatInt(s.MinEvents, 10), s.MinEvents > 0)
+	if s.Adaptive != nil {
+		out[keyAdaptive] = adaptiveText(s.Adaptive)
+	}
 	put(keyStandard, "true", len(s.Alerts) == 0)
 	return out
 }

@@ -61,6 +61,9 @@ func Of(experiment, selector string, list []Watched) (File, []string) {
 		if len(o.Only)+len(o.Exclude) > 0 {
 			notes = append(notes, o.Name+": vLLM's metrics do not know cohorts: all requests are counted")
 		}
+		if o.Adaptive != nil {
+			notes = append(notes, fmt.Sprintf("%s: its threshold is adaptive: these rules watch %g s, where it begins", o.Name, o.Threshold.Seconds()))
+		}
 		file.Groups = append(file.Groups, o.record(experiment, selector), o.alerts(experiment, note))
 	}
 	if g := drift(experiment, selector, list); len(g.Rules) > 0 {

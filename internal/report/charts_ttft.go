@@ -30,7 +30,7 @@ func (s *story) runChart(id, class string) *chart {
 	var names []string
 	room := 0.0
 	for _, change := range s.r.Experiment.Changes {
-		t := clock.Time(change.At)
+		t := s.startOf(change.Name, clock.Time(change.At))
 		if class != "" && change.Class != class || t > s.r.End {
 			continue
 		}

@@ -158,6 +158,18 @@ func (sc scale) full(e stats.Estimate) string {
 	return sc.value(e)
 }
 
+// oneReplication says where the intervals of a run with one replication come from.
+func (s *story) oneReplication() string {
+	for i := range s.r.Phases {
+		for j := range s.r.Phases[i].Classes {
+			if n := s.r.Phases[i].Classes[j].TTFT.P50.Batches; n > 0 {
+				return fmt.Sprintf("One replication: intervals are from %d batches of it, where they hold enough requests, and say how the run varies over time, too.", n)
+			}
+		}
+	}
+	return "One replication: no intervals."
+}
+
 // hasInterval tells whether replications, or the batches of a single one, give an
 // interval.
 func hasInterval(e stats.Estimate) bool { return e.R > 1 || e.Batches > 0 }

@@ -21,9 +21,9 @@ func summaryMarkdown(s *story) ([]byte, error) {
 	}
 	s.markdownPhases(line)
 	s.markdownSLOs(line)
+	s.markdownSold(line)
 	s.markdownStages(line)
 	s.markdownCluster(line)
-	s.markdownStages(line)
 	if s.focus != nil && s.focus.BlameText != "" {
 		line("")
 		line("%s %s", markdown(s.blame()), markdown(idleFloor(s.focus)))

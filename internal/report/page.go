@@ -41,6 +41,8 @@ type pageData struct {
 	Zooms        []zoom
 	Classes      []*figure
 	SLOs         []sloCard
+	SLAs         []slaCard
+	Held         *tableView
 	StageBudgets []stageView
 	BurnDowns    bool // some objective has a burn-down
 	Burn         *figure
@@ -94,6 +96,7 @@ func page(s *story) ([]byte, error) {
 		d.SLOs = append(d.SLOs, s.sloCard(&s.r.SLOs[i]))
 	}
 	d.StageBudgets = s.stageViews()
+	d.SLAs, d.Held = s.slaCards(), s.heldTable()
 	if err := s.figures(d); err != nil {
 		return nil, err
 	}

@@ -26,6 +26,8 @@ type sloCard struct {
 	Alerts   *tableView
 	Policy   *tableView
 	Weeks    *tableView
+	Adaptive string
+	Adjusted *tableView
 	BurnDown *figure
 }
 
@@ -56,6 +58,7 @@ func (s *story) sloCard(o *sim.SLO) sloCard {
 		Attained: attained(o.Attained), Judged: judged(o),
 		Counts: fmt.Sprintf("%s of %s %s of the run missed it (%s)", count(o.Bad), count(o.Good+o.Bad), eventNoun(o.Objective), plural(len(s.r.Seeds), "replication")),
 		Bar:    s.budgetBar(o), Alerts: s.alertTable(o), Policy: s.policyTable(o), Weeks: s.weekTable(o),
+		Adaptive: adaptiveText(o), Adjusted: s.adjustedTable(o),
 	}
 	if b.Spent.R > 0 {
 		c.Spent = inPercent.full(gone(o)) + " of the budget is spent at the run's end"
@@ -155,12 +158,21 @@ func (v whyView) any() bool {
 
 type finding struct{ Title, Evidence, Share string }
 
+// explains words a finding's share.
+func explains(f sim.Finding) string {
+	verb := "Explains "
+	if f.Coincides {
+		verb = "Goes with "
+	}
+	return verb + share(f.Share) + " of the misses."
+}
+
 func (s *story) why() whyView {
 	var v whyView
 	for _, f := range s.r.Findings {
 		out := finding{Title: ended(f.Title), Evidence: sentence(f.Evidence)}
 		if f.Share > 0 {
-			out.Share = share(f.Share)
+			out.Share = explains(f)
 		}
 		v.Findings = append(v.Findings, out)
 	}

@@ -130,7 +130,7 @@ func (s *story) phaseView(class string) phaseView {
 func (s *story) tableNotes(thin, never bool, relative float64) []string {
 	notes := []string{"Values with their 95 % interval over replications; requests are counted over all of them."}
 	if len(s.r.Seeds) == 1 {
-		notes[0] = "One replication: no intervals."
+		notes[0] = s.oneReplication()
 	}
 	if thin {
 		notes = append(notes, "* from fewer than 1,000 requests in a replication.")

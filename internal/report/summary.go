@@ -29,6 +29,8 @@ type summary struct {
 	Verdict      summaryVerdict       `json:"verdict"`
 	Phases       []summaryPhase       `json:"phases"`
 	SLOs         []summarySLO         `json:"slos"`
+	SLAs         []summarySLA         `json:"slas,omitempty"`
+	Held         []summaryHeld        `json:"held_changes,omitempty"`
 	Stages       []summaryStageBudget `json:"stage_budgets,omitempty"`
 	Pools        []summaryPool        `json:"pools"`
 	Costs        []summaryCost        `json:"costs"`   // by pool and class
@@ -60,6 +62,8 @@ type summaryFinding struct {
 	Title    string `json:"title"`
 	Evidence string `json:"evidence"`
 	Share    amount `json:"share"`
+
+	Coincides bool `json:"coincides,omitempty"` // share is what went with it, by windows of time
 }
 
 // summarySimulated counts work over all replications, pre-roll included.
@@ -94,7 +98,8 @@ type estimate struct {
 	Hi      amount  `json:"hi"`
 	N       int64   `json:"n"`
 	R       int     `json:"r"`
-	Thin    bool    `json:"thin,omitempty"` // fewer observations than the statistic needs
+	Thin    bool    `json:"thin,omitempty"`    // fewer observations than the statistic needs
+	Batches int     `json:"batches,omitempty"` // of the only replication, that the interval is from
 	BeyondS *amount `json:"beyond_s,omitempty"`
 }
 
@@ -103,7 +108,7 @@ func toEstimate(e stats.Estimate, beyond clock.Time) *estimate {
 	if e.R == 0 {
 		return nil
 	}
-	out := &estimate{V: amount(e.V), Lo: amount(e.Lo), Hi: amount(e.Hi), N: e.N, R: e.R, Thin: e.Thin}
+	out := &estimate{V: amount(e.V), Lo: amount(e.Lo), Hi: amount(e.Hi), N: e.N, R: e.R, Thin: e.Thin, Batches: e.Batches}
 	if e.R == 1 && e.Batches == 0 {
 		out.Lo, out.Hi = amount(math.NaN()), amount(math.NaN())
 	}
@@ -127,7 +132,7 @@ func summaryJSON(s *story) ([]byte, error) {
 		Phases:  []summaryPhase{}, SLOs: []summarySLO{}, Pools: []summaryPool{}, Findings: []summaryFinding{},
 		Warnings: orEmpty(r.Warnings), NotModelled: orEmpty(r.NotModelled), Assumptions: orEmpty(e.Assumptions),
 		Simulated: summarySimulated{r.Requests, r.Steps},
-		Stages:    s.summaryStageBudgets(),
+		Stages:    s.summaryStageBudgets(), SLAs: s.summarySLAs(), Held: s.summaryHeld(),
 	}
 	for i := range r.Phases {
 		out.Phases = append(out.Phases, s.summaryPhase(&r.Phases[i]))
@@ -140,7 +145,7 @@ func summaryJSON(s *story) ([]byte, error) {
 	}
 	out.Actions, out.Costs = s.summaryCluster()
 	for _, f := range r.Findings {
-		out.Findings = append(out.Findings, summaryFinding{f.Title, f.Evidence, amount(f.Share)})
+		out.Findings = append(out.Findings, summaryFinding{f.Title, f.Evidence, amount(f.Share), f.Coincides})
 	}
 	return readableJSON(out)
 }

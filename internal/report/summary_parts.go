@@ -105,6 +105,7 @@ type summarySLO struct {
 	Rolling          bool              `json:"rolling,omitempty"`
 	Policy           []summaryPolicy   `json:"policy,omitempty"` // first replication
 	Weeks            []summaryWeek     `json:"weeks,omitempty"`
+	Adaptive         *summaryAdaptive  `json:"adaptive,omitempty"`
 }
 
 type summaryBlame struct {
@@ -256,7 +257,7 @@ func (s *story) summarySLO(o *sim.SLO) summarySLO {
 		IdleFloor: toEstimate(o.IdleFloor, 0), IdleFloorTokens: o.IdleLength,
 		BadBy: []summaryBlame{}, BadText: o.BlameText, Phases: []summarySLOPhase{}, Alerts: []summaryAlert{},
 		Budget: s.summaryBudget(o), All: toLimits(o.All), MinPrompt: o.MinPrompt, MaxPrompt: o.MaxPrompt, Rolling: o.Rolling,
-		Policy: s.summaryPolicies(o), Weeks: summaryWeeks(o),
+		Policy: s.summaryPolicies(o), Weeks: summaryWeeks(o), Adaptive: toAdaptive(o),
 	}
 	for _, b := range o.Blame {
 		out.BadBy = append(out.BadBy, summaryBlame{b.Cohort, b.Stage, amount(b.Share), b.Count})

@@ -50,6 +50,7 @@ func (t *terminal) print() {
 	t.verdict()
 	t.numbers()
 	t.objectives()
+	t.sold()
 	t.stages()
 	t.phases()
 	t.pools()
@@ -223,7 +224,7 @@ func (t *terminal) phases() {
 		t.paragraph("  * ", dim, "P99 from fewer than 1,000 requests in a replication.")
 	}
 	if len(t.r.Seeds) == 1 {
-		t.paragraph("  ", dim, "One replication: no intervals.")
+		t.paragraph("  ", dim, t.oneReplication())
 	}
 }
 

@@ -44,7 +44,7 @@ func (r *Review) Document() *report.Document {
 	if len(r.NotTried) > 0 {
 		lead += " Not tried: " + strings.Join(r.NotTried, "; ") + "."
 	}
-	d.Sections = append(d.Sections, report.Section{ID: "rules", Title: "Rules", Lead: lead})
+	d.Sections = append(d.Sections, report.Section{ID: "rules", Title: "Rules", Lead: lead, Grids: r.gainGrids()})
 	return d
 }
 

@@ -24,6 +24,7 @@ type Options struct {
 	Material  float64 // burn-rate increase below which a worsening is not warned of; 0 = DefaultMaterial
 	Chance    float64 // family-wise level; 0 = familyWise
 	Levers    bool    // look for causes and levers
+	Variance  int     // replications on which each lever shows what pairing gains; 0 = before and after only
 	Version   string
 	Command   string
 	Incident  bool // it has happened: write a post-mortem, too
@@ -59,6 +60,7 @@ type Review struct {
 	Recommended  string     `json:"recommended"` // name of a lever; "" = none needed or found
 	Promises     []Promise  `json:"promises"`
 	Canary       []Exposure `json:"canary"`
+	Gains        []Gain     `json:"variance_ratios"`
 	Hours        string     `json:"search_hours"` // that ablations and levers ran on
 	NotTried     []string   `json:"not_tried"`
 	Notes        []string   `json:"notes"`
@@ -108,6 +110,11 @@ func Run(ctx context.Context, base, change sim.Experiment, text Source, o Option
 		if err := s.all(ctx); err != nil {
 			return nil, err
 		}
+		if o.Variance > 1 && len(r.Levers) > 0 {
+			if err := s.variances(ctx, o.Variance); err != nil {
+				s.untried("variance ratios of the levers", err)
+			}
+		}
 	}
 	r.Requests = l.requests.Load()
 	return r, nil
@@ -154,6 +161,11 @@ func compareWorlds(before, after *world, material, chance float64) *Review {
 	r.series = newSeriesPair(before, after)
 	for _, c := range e.Changes {
 		r.moments = append(r.moments, report.Moment{T: clock.Time(c.At), Name: c.Name})
+	}
+	for k := range e.SLOs {
+		if len(after.reps) > 1 && sloLike(before.e, e, k) >= 0 {
+			r.Gains = append(r.Gains, gain(beforeAfter, "in full", before, after, k))
+		}
 	}
 	r.Verdict = decide(r.SLOs, material, chance)
 	return r

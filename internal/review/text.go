@@ -138,7 +138,7 @@ func (r *Review) grids() []report.Grid {
 	if len(r.Canary) > 0 {
 		out = append(out, r.canaryGrid())
 	}
-	return out
+	return append(out, r.gainGrids()...)
 }
 
 // Terminal prints the review.

@@ -22,6 +22,7 @@ func Without(e sim.Experiment) sim.Experiment {
 	for i := range e.Changes {
 		e.Changes[i] = neutral(e.Changes[i])
 	}
+	e.Holds = nil // nothing is launched that a budget could hold back
 	return e
 }
 

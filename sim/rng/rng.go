@@ -32,6 +32,7 @@ const (
 	SessionBegin
 	SessionTurns
 	Wear
+	Rating
 )
 
 // Source yields the draws of one (seed, purpose, stream).

@@ -54,6 +54,8 @@ type Objective struct {
 	Policy    Policy `json:",omitzero"`
 	Alerts    []Pair `json:",omitzero"` // instead of StandardPairs
 	MinEvents int64  `json:",omitzero"` // of an alert's short window, instead of 20
+
+	Adaptive *Adaptive `json:",omitempty"` // moves Threshold; nil = it stands
 }
 
 // InBand tells whether prompts of a length count.
@@ -66,7 +68,11 @@ func (o *Objective) Banded() bool { return o.MinPrompt > 0 || o.MaxPrompt > 0 }
 
 // Longest returns the largest threshold.
 func (o *Objective) Longest() clock.Duration {
-	return max(o.Threshold, o.All.TTFT, o.All.TPOT, o.All.E2E)
+	longest := max(o.Threshold, o.All.TTFT, o.All.TPOT, o.All.E2E)
+	if o.Adaptive != nil {
+		longest = max(longest, o.Adaptive.Max)
+	}
+	return longest
 }
 
 // Pairs returns the burn-rate alerts of the objective.

@@ -56,37 +56,22 @@ func Events(l *Ledger, o *Objective, budget float64, repeat bool, until clock.Du
 	if repeat && span >= day {
 		end = max(span, int(until/clock.Minute))
 	}
-	p := o.PolicyOf()
-	marks := [3]float64{p.Warn / 100, p.Freeze / 100, p.Stop / 100}
-	kinds := [3]string{Warned, Frozen, Stopped}
+	t := NewTracker(o)
 	var out []PolicyEvent
-	bad, level := o.Spent*budget, 0
+	bad := o.Spent * budget
 	for m := range end {
-		add := func(kind string) {
-			out = append(out, PolicyEvent{kind, clock.Time(m+1) * clock.Time(clock.Minute), bad / budget, m >= span})
-		}
 		if o.Rolling {
 			bad -= at(m - window)
 		} else if m > 0 && m%window == 0 {
 			bad = 0
-			if level > 0 {
+			if t.Reset() {
 				out = append(out, PolicyEvent{NewStart, clock.Time(m) * clock.Time(clock.Minute), 0, m >= span})
 			}
-			level = 0
 		}
 		bad += at(m)
-		used := bad/budget + 1e-12
-		if level >= 2 && used < marks[1] {
-			add(Lifted)
-			level = 1
-		}
-		if level == 1 && used < marks[0] {
-			level = 0
-		}
-		for level < len(marks) && used >= marks[level] {
-			add(kinds[level])
-			level++
-		}
+		t.Step(bad/budget, func(kind string) {
+			out = append(out, PolicyEvent{kind, clock.Time(m+1) * clock.Time(clock.Minute), bad / budget, m >= span})
+		})
 		if len(out) >= maxPolicyEvents {
 			break
 		}
