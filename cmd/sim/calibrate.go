@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,8 @@ type calibrateFlags struct {
 	out           string
 	since         string
 	fromCatalogue bool
+	models        string
+	anyGPU        bool
 	noCheck       bool
 }
 
@@ -77,6 +80,8 @@ at a bound, and what these data do not identify.`,
 	cmd.Flags().StringSliceVar(&f.hold, "hold", nil, "constants to set and not to fit: `name=value`, in ms or us as in the file, for example compute=1.02")
 	cmd.Flags().StringVar(&f.out, "out", "calibration.toml", "file to write")
 	cmd.Flags().StringVar(&f.since, "since", "", "of vllm: first `release` that the constants are for")
+	cmd.Flags().StringVar(&f.models, "models", "", "only for dense models or for those with experts: `dense or moe`")
+	cmd.Flags().BoolVar(&f.anyGPU, "any-gpu", false, "the constants are the engine's, whatever the GPU")
 	cmd.Flags().BoolVar(&f.fromCatalogue, "from-catalogue", false, "begin at the catalogue's constants instead of those of the engine's release")
 	cmd.Flags().BoolVar(&f.noCheck, "no-check", false, "leave out the cross-validation")
 	return cmd
@@ -90,6 +95,9 @@ func fitConstants(ctx context.Context, args []string, f calibrateFlags, command 
 	cases, ids, err := f.cases(args)
 	if err != nil {
 		return &exit{exitInput, err}
+	}
+	if !slices.Contains([]string{"", "dense", "moe"}, f.models) {
+		return &exit{exitInput, fmt.Errorf("--models %q: allowed are dense and moe", f.models)}
 	}
 	d := &cases[0].Experiment.Pools[0]
 	names := f.fit
@@ -105,10 +113,9 @@ func fitConstants(ctx context.Context, args []string, f calibrateFlags, command 
 		return &exit{exitInput, err}
 	}
 	o := calibrate.Options{Params: params, Held: held, FromCatalogue: f.fromCatalogue, Check: !f.noCheck}
-	if t, ok := stderr.(*os.File); ok && term.IsTerminal(int(t.Fd())) {
-		o.Progress = func(n int) { fmt.Fprintf(t, "\r%d simulations\x1b[K", n) }
-		defer fmt.Fprint(t, "\r\x1b[K")
-	}
+	var done func()
+	o.Progress, done = trials(stderr)
+	defer done()
 	fit, err := calibrate.Run(ctx, cases, o)
 	if errors.Is(err, context.Canceled) {
 		return &exit{exitInterrupted, errors.New("interrupted; nothing is written")}
@@ -121,12 +128,38 @@ func fitConstants(ctx context.Context, args []string, f calibrateFlags, command 
 		return &exit{exitInput, fmt.Errorf("the fitted replay is still off by %.0f %%: nothing is written\n  is a unit wrong (seconds for milliseconds), or is the experiment another deployment than the measured one?", 100*fit.Within)}
 	}
 	var text bytes.Buffer
-	fit.Write(&text, calibrate.Header{Engine: d.Engine.Kind, Since: f.since, GPU: d.Deployment.GPU.Name, Command: command, FittedOn: ids})
+	fit.Write(&text, f.header(d, command, ids))
 	if err := os.WriteFile(f.out, text.Bytes(), 0o644); err != nil {
 		return &exit{exitInternal, err}
 	}
 	fmt.Fprintf(stdout, "\nWritten: %s; name it in a [[pool]]: calibration = %q\n", f.out, filepath.ToSlash(f.out))
 	return nil
+}
+
+// header says what the fitted constants are of.
+func (f calibrateFlags) header(d *sim.Pool, command string, ids []string) calibrate.Header {
+	h := calibrate.Header{Engine: d.Engine.Kind, Since: f.since, GPU: d.Deployment.GPU.Name, Models: f.models, Frontend: d.Engine.Frontend, Command: command, FittedOn: ids}
+	if f.anyGPU {
+		h.GPU = ""
+	}
+	return h
+}
+
+// trialsPerLine is after how many simulations a fit says so where it cannot
+// rewrite a line.
+const trialsPerLine = 25
+
+// trials reports how many simulations a fit has made: in place on a terminal, else
+// a line now and then. The second function ends the report.
+func trials(w io.Writer) (report func(n int), done func()) {
+	if t, ok := w.(*os.File); ok && term.IsTerminal(int(t.Fd())) {
+		return func(n int) { fmt.Fprintf(t, "\r%d simulations\x1b[K", n) }, func() { fmt.Fprint(t, "\r\x1b[K") }
+	}
+	return func(n int) {
+		if n%trialsPerLine == 0 {
+			fmt.Fprintf(w, "%d simulations\n", n)
+		}
+	}, func() {}
 }
 
 // cases returns the runs to fit on, with the experiments that replay them.
