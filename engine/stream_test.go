@@ -26,7 +26,7 @@ func TestASerialFrontEndCapsTokens(t *testing.T) {
 	}
 	r := NewTRTLLM(cfg, TRTLLMOptions{})
 	for i := range int32(rows) {
-		r.Submit(0, workloads.Request{Prompt: 64, Output: output, Chain: workloads.Private(uint64(i))})
+		r.Submit(0, &workloads.Request{Prompt: 64, Output: output, Chain: workloads.Private(uint64(i))})
 	}
 	var last clock.Time
 	for {
