@@ -46,6 +46,8 @@ type rowwise struct {
 	fresh   []firstTokens // since the last step that decoded
 	decoded clock.Time    // end of that step
 
+	streamedPs int64 // when a serial front end is done with the tokens made so far
+
 	run   stretch
 	bin   int
 	spent Spent

@@ -262,9 +262,22 @@ func (c *rowwise) account() {
 	c.spent.Busy += r.end.Sub(from)
 }
 
+// visible returns when a step's tokens reach the clients. A serial front end takes
+// them one after the other, and those of later steps wait behind them.
+func (c *rowwise) visible(now clock.Time, st *rowStep) clock.Time {
+	h := &c.cfg.Host
+	at := now.Add(clock.Duration(h.PublishPerSeqPs * int64(st.batch.Seqs) / 1000))
+	if h.StreamPerTokenPs == 0 {
+		return at
+	}
+	tokens := int64(st.batch.DecodeSeqs) + int64(len(st.firsts))
+	c.streamedPs = max(c.streamedPs, int64(now)*1000) + tokens*h.StreamPerTokenPs
+	return max(at, clock.Time(c.streamedPs/1000))
+}
+
 // publish makes the tokens of a finished step visible and frees what ended.
 func (c *rowwise) publish(now clock.Time, st *rowStep) {
-	at := now.Add(clock.Duration(c.cfg.Host.PublishPerSeqPs * int64(st.batch.Seqs) / 1000))
+	at := c.visible(now, st)
 	for _, i := range st.firsts {
 		j := &c.jobs[i]
 		j.prefilled = now

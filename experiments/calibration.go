@@ -26,21 +26,31 @@ type calibration struct {
 	name     string // of the file
 	engine   string
 	since    int    // minor release of vLLM from which on it counts
-	gpu      string // that it was fitted on; its speeds count only there
+	gpu      string // that it was fitted on; its speeds count only there; "" = any
+	frontend string // of trtllm: the server it is for
+	models   string // "dense" or "moe": the models it is for; "" = all
 	fittedOn []string
 	host     map[string]int64 // picoseconds, by key of the host table
 	compute  float64          // factor on the compute speed; 0 = not fitted
 	memory   float64          // factor on the memory rate; 0 = not fitted
+	kernels  float64          // factor on the speed of every kernel; 0 = not fitted
 }
 
 //go:embed calibrations/*.toml
 var calibrationFiles embed.FS
 
 var calibrationSchema = config.Schema{
-	"":      {"engine", "since", "gpu", "command", "fitted_on", "fit_error", "crossvalidated_error", "host", "speed"},
+	"":      {"engine", "since", "gpu", "frontend", "models", "command", "fitted_on", "fit_error", "crossvalidated_error", "host", "speed"},
 	"host":  schema["pool.host"],
-	"speed": {"compute", "memory"},
+	"speed": {"compute", "memory", "kernels"},
 }
+
+// Models that a calibration may be for.
+const (
+	allModels   = "all"
+	denseModels = "dense"
+	moeModels   = "moe"
+)
 
 const (
 	leastSpeed = 0.3
@@ -61,6 +71,12 @@ func parseCalibration(file, text string) (calibration, error) {
 		c.since = config.Read(root, "since", version).minor
 	}
 	c.gpu = config.Read(root, "gpu", config.Text, config.Default("", "any"))
+	if c.engine == trtllm {
+		c.frontend = config.Read(root, "frontend", config.OneOf(frontServe, frontNIM), config.Default(frontServe, "not told"))
+	} else {
+		root.Know("frontend")
+	}
+	c.models = config.Read(root, "models", config.OneOf(allModels, denseModels, moeModels), config.Default(allModels, "not told"))
 	c.fittedOn = config.Read(root, "fitted_on", config.Texts, config.Default([]string(nil), "not told"))
 	root.Know("command", "fit_error", "crossvalidated_error")
 	host := root.Sub("host", `host = { front_fixed = "4.5ms" }`)
@@ -72,7 +88,7 @@ func parseCalibration(file, text string) (calibration, error) {
 		}
 	}
 	speed := root.Sub("speed", `speed = { compute = 1.02 }`)
-	for key, into := range map[string]*float64{"compute": &c.compute, "memory": &c.memory} {
+	for key, into := range map[string]*float64{"compute": &c.compute, "memory": &c.memory, "kernels": &c.kernels} {
 		if speed.Has(key) {
 			*into = config.Read(speed, key, config.Float, config.Between(leastSpeed, mostSpeed))
 		} else {
@@ -113,22 +129,38 @@ func readShipped() []calibration {
 	return list
 }
 
-// defaultCalibration picks the shipped calibration for an engine: on this GPU if
-// there is one, of the newest release that is not newer than the pool's.
-func defaultCalibration(engine string, minor int, gpu string) (calibration, bool) {
-	var fits []calibration
+// suits tells whether a calibration is for a model.
+func (c *calibration) suits(m models.LLM) bool {
+	return c.models == allModels || (c.models == moeModels) == (m.MoE.Experts > 0)
+}
+
+// defaultCalibrations picks the shipped calibrations of an engine for a model: of
+// those for any GPU all, of those fitted on one the best (one on this GPU if there
+// is one; those for some models only on theirs), each of the newest release that is not newer than the pool's. What is
+// more particular comes later.
+func defaultCalibrations(e *sim.EngineSpec, minor int, d *models.Deployment) []calibration {
+	var list, particular []calibration
 	for _, c := range shippedCalibrations() {
-		if c.engine == engine && c.since <= minor {
-			fits = append(fits, c)
+		switch {
+		case c.engine != e.Kind || c.frontend != e.Frontend || c.since > minor || !c.suits(d.LLM):
+		case c.gpu == "":
+			list = append(list, c)
+		case c.models != allModels && c.gpu != d.GPU.Name: // one factor of one GPU
+		default:
+			particular = append(particular, c)
 		}
 	}
-	if len(fits) == 0 {
-		return calibration{}, false
-	}
-	slices.SortStableFunc(fits, func(a, b calibration) int {
-		return cmp.Or(-cmp.Compare(a.since, b.since), -cmp.Compare(rank(a.gpu == gpu), rank(b.gpu == gpu)))
+	slices.SortStableFunc(list, func(a, b calibration) int {
+		return cmp.Compare(rank(a.models != allModels), rank(b.models != allModels))
 	})
-	return fits[0], true
+	if len(particular) == 0 {
+		return list
+	}
+	on := d.GPU.Name
+	slices.SortStableFunc(particular, func(a, b calibration) int {
+		return cmp.Or(-cmp.Compare(a.since, b.since), -cmp.Compare(rank(a.gpu == on), rank(b.gpu == on)))
+	})
+	return append(list, particular[0])
 }
 
 func rank(yes bool) int {
@@ -152,10 +184,7 @@ func FittedOn(source, run, phase string) bool {
 // calibration settles the constants of a pool's engine: the shipped ones of its
 // release, then those of the file that calibration names.
 func (l *loader) calibration(pool *config.Table, p *sim.Pool) []calibration {
-	var list []calibration
-	if c, ok := defaultCalibration(p.Engine.Kind, l.minor, p.Deployment.GPU.Name); ok {
-		list = append(list, c)
-	}
+	list := defaultCalibrations(&p.Engine, l.minor, &p.Deployment)
 	if !pool.Has("calibration") {
 		pool.Know("calibration")
 		return list
@@ -202,13 +231,17 @@ func (c *calibration) origin() string {
 }
 
 // applyHost overrides host constants and their sources.
-func applyHost(list []calibration, h *models.Host, sources map[string]string) {
+func applyHost(list []calibration, tp int, h *models.Host, sources map[string]string) {
 	at := map[string]*int64{
 		"front_fixed": &h.FrontFixedPs, "front_per_token": &h.FrontPerTokenPs, "step_fixed": &h.StepFixedPs, "step_per_seq": &h.StepPerSeqPs,
-		"step_tp": &h.StepTPPs, "sync_fixed": &h.SyncFixedPs, "sync_per_seq": &h.SyncPerSeqPs, "publish_per_seq": &h.PublishPerSeqPs,
+		"step_tp": &h.StepTPPs, "eager_layer": &h.EagerLayerPs, "sync_fixed": &h.SyncFixedPs, "sync_per_seq": &h.SyncPerSeqPs, "publish_per_seq": &h.PublishPerSeqPs,
+		"stream_per_token": &h.StreamPerTokenPs,
 	}
 	for i := range list {
 		for key, ps := range list[i].host {
+			if key == "step_tp" && tp == 1 { // what several workers cost
+				continue
+			}
 			*at[key] = ps
 			sources[key] = list[i].origin()
 		}
@@ -218,9 +251,9 @@ func applyHost(list []calibration, h *models.Host, sources map[string]string) {
 // applySpeed scales the GPU's rates: a change that reaches every kernel.
 func (l *loader) applySpeed(pool *config.Table, list []calibration, p *sim.Pool) {
 	g := &p.Deployment.GPU
-	compute, memory := 1.0, 1.0
+	compute, memory, kernels := 1.0, 1.0, 1.0
 	note := func(key string, v float64, c *calibration, into *float64) {
-		if v > 0 && c.gpu == g.Name { // a later one replaces an earlier one
+		if v > 0 && (c.gpu == g.Name || c.gpu == "") { // a later one replaces an earlier one
 			*into = v
 			l.doc.Note(pool.Path("speed")+"."+key, fmt.Sprintf("%.4g", v), "derived", c.origin())
 		}
@@ -228,8 +261,10 @@ func (l *loader) applySpeed(pool *config.Table, list []calibration, p *sim.Pool)
 	for i := range list {
 		note("compute", list[i].compute, &list[i], &compute)
 		note("memory", list[i].memory, &list[i], &memory)
+		note("kernels", list[i].kernels, &list[i], &kernels)
 	}
 	ScaleGPU(g, compute, memory)
+	p.Deployment.KernelSpeed = kernels
 }
 
 // ScaleGPU makes a GPU of the catalogue faster or slower by two factors: on what

@@ -55,6 +55,12 @@ func (l *loader) engine(pool *config.Table, p *sim.Pool, known bool) {
 	case static:
 		r.static()
 	}
+	if r.e.Kind == vllm {
+		r.sampling()
+	}
+	if slices.Contains([]string{vllm, sglang, trtllm}, r.e.Kind) {
+		r.expertKernel()
+	}
 	r.e.MaxWaiting = int32(config.Read(r.t, "max_waiting", config.Int, config.Default(0, "no limit: an overloaded replica queues without end"),
 		config.Example[int]("200"), config.Between(0, maxQueue)))
 	p.Deployment.MaxBatchedTokens = r.e.MaxBatchedTokens
@@ -215,6 +221,7 @@ func (r *engineReader) trtllm() {
 	r.memory(0.92, otherUtilisation+" (free_gpu_memory_fraction)", 32, "TensorRT-LLM's tokens_per_block")
 	r.e.CapacityPolicy = config.Read(r.t, "capacity_policy", config.OneOf("guaranteed_no_evict", "max_utilization", "static_batch"), config.Default("guaranteed_no_evict", "TensorRT-LLM's"))
 	r.async(true, "TensorRT-LLM's overlap scheduler, on by default")
+	r.e.Frontend = config.Read(r.t, "frontend", config.OneOf(frontServe, frontNIM), config.Default(frontServe, "TensorRT-LLM's own server with PyTorch"))
 	r.asked()
 }
 

@@ -24,7 +24,7 @@ func (l *loader) host(pool *config.Table, p *sim.Pool, known bool, fitted []cali
 		p.Deployment.Host = h
 		sources = hostSources(p.Deployment)
 	}
-	applyHost(fitted, &h, sources)
+	applyHost(fitted, p.Deployment.TP, &h, sources)
 	var assumed []string
 	read := func(key string, at *int64, what string) {
 		if !t.Has(key) && *at > 0 && !strings.HasPrefix(sources[key], "calibration") {
@@ -37,6 +37,7 @@ func (l *loader) host(pool *config.Table, p *sim.Pool, known bool, fitted []cali
 	read("step_fixed", &h.StepFixedPs, "per step")
 	read("step_per_seq", &h.StepPerSeqPs, "per request in a step")
 	read("step_tp", &h.StepTPPs, "per step for tensor parallelism")
+	read("eager_layer", &h.EagerLayerPs, "least per layer of a step with prefill")
 	if !h.Async {
 		read("sync_fixed", &h.SyncFixedPs, "per synchronous step")
 		read("sync_per_seq", &h.SyncPerSeqPs, "per request in a synchronous step")
@@ -44,6 +45,11 @@ func (l *loader) host(pool *config.Table, p *sim.Pool, known bool, fitted []cali
 		forbid(t, "", "sync_fixed and sync_per_seq count only with engine = { async = false }, and always with tgi and static", "sync_fixed", "sync_per_seq")
 	}
 	read("publish_per_seq", &h.PublishPerSeqPs, "to publish a token, per request in its step")
+	if p.Engine.Kind != vllm {
+		read("stream_per_token", &h.StreamPerTokenPs, "of a serial front end per token")
+	} else {
+		forbid(t, "", "stream_per_token is for the other engine kinds: no cap was seen on vLLM", "stream_per_token")
+	}
 	if len(assumed) > 0 {
 		l.assume.add("Pool %s: host times are the middle of what was fitted to measured vLLM runs, not measured on yours: %s.", p.Name, strings.Join(assumed, ", "))
 	}

@@ -26,7 +26,7 @@ var schema = withTraffic(config.Schema{
 	"pool.autoscale.schedule": {"at", "replicas"},
 	"pool.link":               {"bandwidth", "latency", "overlap", "min_tokens"},
 	"pool.engine":             engineKeys(),
-	"pool.host":               {"front_fixed", "front_per_token", "step_fixed", "step_per_seq", "step_tp", "sync_fixed", "sync_per_seq", "publish_per_seq"},
+	"pool.host":               {"front_fixed", "front_per_token", "step_fixed", "step_per_seq", "step_tp", "eager_layer", "sync_fixed", "sync_per_seq", "publish_per_seq", "stream_per_token"},
 	"pool.thermal":            {"enabled", "ambient", "swing", "hottest", "hot_aisle", "rack"},
 	"pool.thermal.hot_aisle":  {"replicas", "warmer"},
 	"pool.thermal.rack":       {"power", "replicas"},
@@ -87,6 +87,8 @@ var engineTable = []engineKey{
 	{"max_num_tokens", []string{trtllm}},
 	{"max_model_len", nil},
 	{"max_waiting", nil},
+	{"sampling", []string{vllm}},
+	{"expert_kernel", []string{vllm, sglang, trtllm}},
 	{"max_new_tokens", []string{sglang, trtllm, tgi}},
 
 	{"block_size", nil},
@@ -111,6 +113,7 @@ var engineTable = []engineKey{
 	{"schedule_conservativeness", []string{sglang}},
 	{"enable_mixed_chunk", []string{sglang}},
 
+	{"frontend", []string{trtllm}},
 	{"capacity_policy", []string{trtllm}},
 
 	{"waiting_served_ratio", []string{tgi}},

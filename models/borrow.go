@@ -31,6 +31,7 @@ func borrow(g GPU, measured []GPU) GPU {
 	g.GEMM, g.Attention, g.MoE, g.MLA = like.GEMM, like.Attention, like.MoE, like.MLA
 	if g.PeakFP8TFLOPS == 0 {
 		g.GEMM.FP8, g.MoE.FP8, g.MLA.FP8 = GEMM{}, MoEKernel{}, MLAKernel{}
+		g.MoE.MXFP8 = MoEKernel{}
 	}
 	g.Sources = maps.Clone(g.Sources)
 	for key := range like.Sources {

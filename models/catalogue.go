@@ -96,6 +96,8 @@ type hostTOML struct {
 	SyncFixedMs     float64 `toml:"sync_fixed_ms"`
 	SyncPerSeqUs    float64 `toml:"sync_per_seq_us"`
 	PublishPerSeqUs float64 `toml:"publish_per_seq_us"`
+	EagerLayerUs    float64 `toml:"eager_layer_us"`
+	StreamUs        float64 `toml:"stream_per_token_us"`
 	StepTPMs        struct {
 		TP1 float64 `toml:"tp1"`
 		TP2 float64 `toml:"tp2"`
@@ -123,5 +125,8 @@ func DefaultHost(tp int) Host {
 		SyncFixedPs:     picoseconds(h.SyncFixedMs * 1e-3),
 		SyncPerSeqPs:    picoseconds(h.SyncPerSeqUs * 1e-6),
 		PublishPerSeqPs: picoseconds(h.PublishPerSeqUs * 1e-6),
+		EagerLayerPs:    picoseconds(h.EagerLayerUs * 1e-6),
+
+		StreamPerTokenPs: picoseconds(h.StreamUs * 1e-6),
 	}
 }

@@ -105,7 +105,7 @@ func (d Deployment) uses(key string) bool {
 	case "mla":
 		return m.isMLA() && (dtype == BF16 || dtype == d.WeightDtype)
 	case "moe":
-		return m.isMoE() && (dtype == BF16 || dtype == d.WeightDtype)
+		return m.isMoE() && (dtype == BF16 || dtype == d.WeightDtype || d.ExpertKernel != "" && dtype == d.WeightDtype+"_"+d.ExpertKernel)
 	case "all_reduce":
 		return key == fmt.Sprintf("all_reduce.tp%d", min(d.TP, 8))
 	case "all_to_all":
@@ -131,6 +131,10 @@ func (d Deployment) usesCommon(key string) bool {
 		return d.GPUs() > d.GPU.NodeGPUs || d.EP > d.GPU.NodeGPUs
 	case "node_link_us":
 		return d.PP > 1
+	case "top_p_sort_ns":
+		return d.Sampling == SamplingTopP
+	case "top_k_sort_ns":
+		return d.Sampling == SamplingTopK
 	case "router_skew_factor", "router_skew_power":
 		return d.EP > 1 && d.ExpertImbalance == 0
 	}
@@ -143,6 +147,10 @@ func (d Deployment) usesCommon(key string) bool {
 func tomlFigures(prefix string, v reflect.Value, parent string, sources map[string]string) []Figure {
 	var figures []Figure
 	for i := range v.NumField() {
+		if v.Type().Field(i).Anonymous {
+			figures = append(figures, tomlFigures(prefix, v.Field(i), parent, sources)...)
+			continue
+		}
 		tag := v.Type().Field(i).Tag.Get("toml")
 		if tag == "" || tag == "-" || tag == "source" || tag == "name" {
 			continue
@@ -195,6 +203,8 @@ func (d Deployment) hostFigures() []Figure {
 	add("step_fixed_ms", ms(h.StepFixedPs), ms(def.StepFixedPs))
 	add("step_per_seq_us", us(h.StepPerSeqPs), us(def.StepPerSeqPs))
 	add("step_tp_ms", ms(h.StepTPPs), ms(def.StepTPPs))
+	add("stream_per_token_us", us(h.StreamPerTokenPs), us(def.StreamPerTokenPs))
+	add("eager_layer_us", us(h.EagerLayerPs), us(def.EagerLayerPs))
 	if !h.Async {
 		add("sync_fixed_ms", ms(h.SyncFixedPs), ms(def.SyncFixedPs))
 		add("sync_per_seq_us", us(h.SyncPerSeqPs), us(def.SyncPerSeqPs))

@@ -39,7 +39,7 @@ type GPU struct {
 
 	GEMM      ByDtype[GEMM]      `toml:"gemm"`       // by weight dtype
 	Attention ByDtype[Attention] `toml:"attention"`  // by KV dtype
-	MoE       ByDtype[MoEKernel] `toml:"moe"`        // by weight dtype
+	MoE       ExpertKernels      `toml:"moe"`        // by weight dtype and kernel
 	MLA       ByDtype[MLAKernel] `toml:"mla"`        // by weight dtype
 	AllReduce AllReduces         `toml:"all_reduce"` // by TP degree
 	AllToAll  AllToAll           `toml:"all_to_all"`
@@ -93,6 +93,25 @@ type MoEKernel struct {
 	LocalBytes float64 `toml:"local_bytes"` // a_l: passes over the activations of this rank's experts
 	GroupBytes float64 `toml:"group_bytes"` // a_g: passes over those of the whole group
 	MAPEPct    float64 `toml:"mape_pct"`
+}
+
+// ExpertKernels are the expert layers' coefficients by weight dtype, and those of
+// further kernels for mxfp4, which a deployment names (see Deployment.ExpertKernel).
+type ExpertKernels struct {
+	ByDtype[MoEKernel]
+	MXFP8  MoEKernel `toml:"mxfp4_mxfp8"`
+	Marlin MoEKernel `toml:"mxfp4_marlin"`
+}
+
+// named returns the coefficients of a kernel that a deployment names.
+func (k *ExpertKernels) named(kernel string) MoEKernel {
+	switch kernel {
+	case ExpertMXFP8:
+		return k.MXFP8
+	case ExpertMarlin:
+		return k.Marlin
+	}
+	return MoEKernel{}
 }
 
 // MLAKernel holds the coefficients of a whole latent-attention block:
@@ -189,6 +208,8 @@ type Common struct {
 
 	SamplerBytes     float64 `toml:"sampler_bytes"` // passes over the logits, bytes per sequence and vocabulary entry
 	SamplerMemoryEff float64 `toml:"sampler_memory_eff"`
+	TopPSortNs       float64 `toml:"top_p_sort_ns"` // sampling by top-p: sort of the vocabulary, ns per logit and sequence
+	TopKSortNs       float64 `toml:"top_k_sort_ns"` // the same with top-k, which besides masks by rank
 
 	AllReduceKnotBytes [allReduceKnots]int64 `toml:"all_reduce_knot_bytes"`
 

@@ -88,6 +88,12 @@ type attentionKernel struct {
 	occupancy float64 // context takes 1 + occupancy/rows times as long
 }
 
+// times returns the kernel with all its times multiplied by f.
+func (a attentionKernel) times(f float64) attentionKernel {
+	a.prefillS, a.pairS, a.tokenS, a.decodeS, a.ctxS, a.seqS = f*a.prefillS, f*a.pairS, f*a.tokenS, f*a.decodeS, f*a.ctxS, f*a.seqS
+	return a
+}
+
 // newAttention takes the query and KV heads of one rank.
 func newAttention(c Attention, g GPU, heads, kvHeads, headDim int, kvDtype string) attentionKernel {
 	kvBytes := float64(2*kvHeads*headDim) * dtypeBytes(kvDtype)

@@ -26,7 +26,7 @@ type moeKernel struct {
 // for measured coefficients (see GPU.moe).
 func newMoE(d Deployment) (moeKernel, string) {
 	m, l := d.LLM, d.layout()
-	c, a, note := d.GPU.moe(d.WeightDtype)
+	c, a, note := d.GPU.moe(d.WeightDtype, d.ExpertKernel)
 	k := newMoEKernel(c, a, d.GPU, d.WeightDtype, m.Hidden, float64(m.MoE.Intermediate)/float64(l.expertTP()), m.MoE.Experts, m.MoE.TopK, l.ep)
 	k.peers = max(1, float64(l.ep)/float64(l.tp))
 	k.imbalance = d.imbalance()

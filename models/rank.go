@@ -35,6 +35,9 @@ type rank struct {
 
 	linearPeak float64 // FLOP/s of the weights' arithmetic
 
+	sortS float64 // sampling: sort of the vocabulary, per logit
+	slow  float64 // factor on the time of every kernel: 1/KernelSpeed
+
 	fullLayers, windowedLayers float64 // by attention
 	window                     float64 // tokens
 }
@@ -78,6 +81,8 @@ func newRank(d Deployment) rank {
 		bandwidth: g.bandwidth(),
 
 		linearPeak: a.peak,
+		slow:       d.slowness(),
+		sortS:      g.Common.sortSeconds(d.Sampling),
 		window:     float64(m.Window),
 	}
 	switch {
@@ -195,10 +200,11 @@ func (r *rank) headSeconds(m, kappa float64) float64 {
 	return r.bf16GEMM.seconds(m, r.vocab, r.hidden, kappa)
 }
 
-// samplerSeconds returns the sampler's passes over one sequence's logits.
+// samplerSeconds returns the sampler's passes over one sequence's logits, and the
+// sort that top-p and top-k need.
 func (r *rank) samplerSeconds() float64 {
 	c := &r.common
-	return c.SamplerBytes * r.logits / (c.SamplerMemoryEff * r.bandwidth)
+	return c.SamplerBytes*r.logits/(c.SamplerMemoryEff*r.bandwidth) + r.sortS*r.logits
 }
 
 // peakWork returns the step's work at peak rates: compute time per token, per

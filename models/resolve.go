@@ -21,8 +21,14 @@ func (g GPU) gemm(dtype string) (GEMM, arithmetic, string) {
 
 // moe returns the coefficients of expert layers. A row of a weight-only format
 // was measured with its unpacking, so it goes before the format's arithmetic.
-func (g GPU) moe(dtype string) (MoEKernel, arithmetic, string) {
+func (g GPU) moe(dtype, kernel string) (MoEKernel, arithmetic, string) {
 	a := g.arithmetic(dtype)
+	if c := g.MoE.named(kernel); kernel != "" && dtype == MXFP4 && c != (MoEKernel{}) {
+		if kernel == ExpertMXFP8 {
+			return c, arithmetic{FP8, g.PeakFP8TFLOPS * 1e12, 1}, ""
+		}
+		return c, arithmetic{BF16, g.peakBF16(), 2}, ""
+	}
 	if c, ok := g.MoE.of(dtype); ok {
 		if dtype == MXFP4 {
 			a = arithmetic{BF16, g.peakBF16(), 2} // measured as w4a16
@@ -103,8 +109,11 @@ func (d Deployment) Notes() []string {
 		add(note)
 	}
 	if d.LLM.isMoE() {
-		_, _, note := g.moe(d.WeightDtype)
+		_, _, note := g.moe(d.WeightDtype, d.ExpertKernel)
 		add(note)
+		if d.ExpertKernel == ExpertMarlin && g.MoE.Marlin != (MoEKernel{}) && g.MoE.Marlin.MAPEPct == 0 {
+			add(fmt.Sprintf("no kernel table for Marlin's expert layers on %s: another GPU's efficiencies stand in", g.Name))
+		}
 	}
 	if d.TP > g.NodeGPUs {
 		add(fmt.Sprintf("all-reduce over %d GPUs crosses nodes of %d: estimated from the network's bandwidth, not measured", d.TP, g.NodeGPUs))

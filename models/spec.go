@@ -23,6 +23,10 @@ type Deployment struct {
 	// least 1; 0 = DefaultExpertImbalance.
 	ExpertImbalance float64
 
+	// ExpertKernel is the kernel of mxfp4 experts: "" = the one that the catalogue
+	// has by weight dtype, else one of ExpertKernelNames.
+	ExpertKernel string
+
 	WeightDtype string // one of Dtypes
 	KVDtype     string // one of Dtypes
 
@@ -38,6 +42,13 @@ type Deployment struct {
 	// catalogue's, −1 = none does (enforce_eager).
 	GraphMaxTokens int32
 
+	// Sampling is how tokens are drawn: "" = greedily, else one of Samplings.
+	Sampling string
+
+	// KernelSpeed divides the time of every kernel, launches and collectives
+	// included: how much faster an engine runs than the tables say; 0 = 1.
+	KernelSpeed float64
+
 	Host Host
 }
 
@@ -45,6 +56,14 @@ type Deployment struct {
 func (d Deployment) GPUs() int { return d.TP * d.layout().pp }
 
 func (d Deployment) layout() layout { return layout{d.TP, max(1, d.PP), max(1, d.EP)} }
+
+// slowness returns the factor on the time of every kernel.
+func (d Deployment) slowness() float64 {
+	if d.KernelSpeed > 0 {
+		return 1 / d.KernelSpeed
+	}
+	return 1
+}
 
 // imbalance returns the load of the busiest expert rank over the mean.
 func (d Deployment) imbalance() float64 {
@@ -65,12 +84,18 @@ func (d Deployment) Validate() error {
 	if d.PP < 0 || d.PP > d.LLM.Layers {
 		add("pipeline_parallel = %d is not possible for %s: it has %d layers", d.PP, d.LLM.Name, d.LLM.Layers)
 	}
-	errs = append(errs, d.checkEP())
+	errs = append(errs, d.checkEP(), d.CheckExpertKernel())
 	if d.MaxBatchedTokens < 1 {
 		add("max_num_batched_tokens is %d, must be at least 1", d.MaxBatchedTokens)
 	}
 	if !(d.MemoryUtilization > 0 && d.MemoryUtilization <= 1) {
 		add("gpu_memory_utilization is %v, must be in (0, 1]", d.MemoryUtilization)
+	}
+	if d.Sampling != "" && !slices.Contains(Samplings(), d.Sampling) {
+		add("sampling is %q, allowed are %s", d.Sampling, strings.Join(Samplings(), ", "))
+	}
+	if d.KernelSpeed < 0 {
+		add("the speed of kernels is %v, must not be negative", d.KernelSpeed)
 	}
 	if d.OverheadGiB < 0 {
 		add("memory overhead is %v GiB, must not be negative", d.OverheadGiB)

@@ -65,9 +65,14 @@ type Host struct {
 	StepFixedPs     int64 // h0: per step, not hidden behind the GPU
 	StepPerSeqPs    int64 // h1: per scheduled request and step
 	StepTPPs        int64 // h_tp: per step, for the multi-process workers of this TP degree
+	EagerLayerPs    int64 // least time of a layer in a step with prefill, where the host launches each kernel; 0 = none beyond the catalogue's
 	SyncFixedPs     int64 // cpu0: per step, exposed only without async scheduling
 	SyncPerSeqPs    int64 // cpu1: per scheduled request and step, likewise
 	PublishPerSeqPs int64 // c_pub: delay of a token's publication, per request in its step
+	// StreamPerTokenPs is what a serial front end takes to detokenise and send one
+	// token: tokens queue behind it, so that it caps what clients see at one token
+	// per so long. 0 = it keeps up. Not with engine kind vllm.
+	StreamPerTokenPs int64
 }
 
 // StepPs returns the host part of one step of seqs requests.

@@ -22,6 +22,7 @@ type Stepper struct {
 	tokenPs             int64          // prefill attention per token
 	window              int64          // tokens; 0 = none
 	samplerPs           int64          // per sequence
+	eagerPs             int64          // least time of the kernels of a step with prefill
 	work                peakWork
 }
 
@@ -35,7 +36,8 @@ func NewStepper(d Deployment) (*Stepper, error) {
 		tables:    sharedTables(d, r),
 		host:      d.Host,
 		stages:    int32(r.stages),
-		samplerPs: picoseconds(r.samplerSeconds()),
+		samplerPs: picoseconds(r.slow * r.samplerSeconds()),
+		eagerPs:   int64(r.layers) * d.Host.EagerLayerPs,
 		work:      r.peakWork(d),
 	}
 	if r.windowedLayers > 0 {
@@ -50,7 +52,7 @@ func NewStepper(d Deployment) (*Stepper, error) {
 // reads its whole context in a layer without a window, and one full window in
 // the others.
 func (s *Stepper) setAttention(r *rank) {
-	k := attentionOf(r)
+	k := attentionOf(r).times(r.slow)
 	s.seqPs = picoseconds(r.layers*k.seqS + r.windowedLayers*k.ctxS*r.window)
 	s.prefillPs = picoseconds(r.layers * max(k.prefillS, k.decodeS))
 	s.decodePs = picoseconds(r.layers * k.decodeS)
@@ -107,6 +109,9 @@ func (s *Stepper) StepTo(c *Cost, b *Batch, clockBin int) int64 {
 	}
 	attnPs += s.ctxPs[min(uint32(b.DecodeSeqs), ctxRows-1)]*b.DecodeCtx + s.seqPs*int64(b.DecodeSeqs)
 	w, tokens, seqs := &s.work, int64(b.Tokens), int64(b.Seqs)
+	if b.PrefillTokens > 0 {
+		smallPs += s.launching(gemmPs + commPs + smallPs + attnPs)
+	}
 	headPs += s.samplerPs * seqs
 	hostPs := s.host.StepPs(b.Seqs)
 	c.Gemm, c.Attn, c.Comm, c.Small, c.Head, c.Host = gemmPs, attnPs, commPs, smallPs, headPs, hostPs
@@ -140,18 +145,26 @@ func (s *Stepper) round(t *table, b Batch) Cost {
 	if b.PrefillTokens > 0 {
 		attnPs = s.prefillPs + int64(s.prefill(t, &b)/float64(prefills)) + s.tokenPs*int64(share(b.PrefillTokens, prefills))
 	}
+	smallPs := linear.smallPs
+	if b.PrefillTokens > 0 {
+		smallPs += s.launching(linear.gemmPs + linear.commPs + smallPs + attnPs)
+	}
 	w := &s.work
 	return Cost{
 		Gemm:    linear.gemmPs,
 		Attn:    attnPs + s.ctxPs[min(uint32(b.DecodeSeqs), ctxRows-1)]*b.DecodeCtx + s.seqPs*int64(share(b.DecodeSeqs, decodes)),
 		Comm:    linear.commPs,
-		Small:   linear.smallPs,
+		Small:   smallPs,
 		Head:    t.headPs(seqs) + s.samplerPs*int64(seqs),
 		Host:    s.host.StepPs(b.Seqs),
 		Compute: w.compute(&b, s.window),
 		Memory:  (w.weightMemory+linear.expertPs)*int64(max(decodes, prefills)) + w.moved(&b),
 	}
 }
+
+// launching returns how much longer the host takes to launch the kernels of a step
+// with prefill than the GPU to run them.
+func (s *Stepper) launching(kernelsPs int64) int64 { return max(0, s.eagerPs-kernelsPs) }
 
 // compute returns the arithmetic of a step at peak rates.
 func (w *peakWork) compute(b *Batch, window int64) int64 {

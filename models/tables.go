@@ -138,8 +138,8 @@ func (ts *tables) kappa(bin int) float64 {
 
 func newTable(r *rank, maxTokens int32, kappa float64) *table {
 	t := &table{
-		pairPs:   r.fullLayers * r.pairSeconds() / kappa * 1e12,
-		windowPs: r.windowedLayers * r.pairSeconds() / kappa * 1e12,
+		pairPs:   r.slow * r.fullLayers * r.pairSeconds() / kappa * 1e12,
+		windowPs: r.slow * r.windowedLayers * r.pairSeconds() / kappa * 1e12,
 		rows:     make([]row, 1, len(graphSizes)+2*int(maxTokens)/eagerStride+6),
 	}
 	for _, n := range graphSizes {
@@ -162,13 +162,13 @@ func newTable(r *rank, maxTokens int32, kappa float64) *table {
 // floorS; what the kernels leave of it counts as small.
 func (r *rank) row(n int32, kappa, floorS float64) row {
 	m := float64(n)
-	gemmS, commS, smallS := r.linearSeconds(m, kappa, floorS > 0), r.commSeconds(m), r.smallSeconds(m)
+	gemmS, commS, smallS := r.slow*r.linearSeconds(m, kappa, floorS > 0), r.slow*r.commSeconds(m), r.slow*r.smallSeconds(m)
 	smallS += max(0, floorS-gemmS-commS-smallS)
 	return row{
 		gemmPs:  picoseconds(gemmS),
 		commPs:  picoseconds(commS),
 		smallPs: picoseconds(smallS),
-		headPs:  picoseconds(r.headSeconds(m, kappa)),
+		headPs:  picoseconds(r.slow * r.headSeconds(m, kappa)),
 
 		expertPs: picoseconds(r.expertSeconds(m)),
 	}

@@ -133,6 +133,7 @@ type EngineSpec struct {
 	MixedChunk       bool    // enable_mixed_chunk
 
 	// TensorRT-LLM
+	Frontend       string // of trtllm: the server around it; it chooses calibrated host times
 	CapacityPolicy string // "guaranteed_no_evict", "max_utilization" or "static_batch"
 
 	// TGI

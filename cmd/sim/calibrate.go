@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,8 @@ type calibrateFlags struct {
 	out           string
 	since         string
 	fromCatalogue bool
+	models        string
+	anyGPU        bool
 	noCheck       bool
 	progressFlags
 }
@@ -79,6 +82,8 @@ at a bound, and what these data do not identify.`,
 	cmd.Flags().StringSliceVar(&f.hold, "hold", nil, "constants to set and not to fit: `name=value`, in ms or us as in the file, for example compute=1.02")
 	cmd.Flags().StringVar(&f.out, "out", "calibration.toml", "file to write")
 	cmd.Flags().StringVar(&f.since, "since", "", "of vllm: first `release` that the constants are for")
+	cmd.Flags().StringVar(&f.models, "models", "", "only for dense models or for those with experts: `dense or moe`")
+	cmd.Flags().BoolVar(&f.anyGPU, "any-gpu", false, "the constants are the engine's, whatever the GPU")
 	cmd.Flags().BoolVar(&f.fromCatalogue, "from-catalogue", false, "begin at the catalogue's constants instead of those of the engine's release")
 	cmd.Flags().BoolVar(&f.noCheck, "no-check", false, "leave out the cross-validation")
 	return cmd
@@ -92,6 +97,9 @@ func fitConstants(ctx context.Context, args []string, f calibrateFlags, command 
 	cases, ids, err := f.cases(args)
 	if err != nil {
 		return &exit{exitInput, err}
+	}
+	if !slices.Contains([]string{"", "dense", "moe"}, f.models) {
+		return &exit{exitInput, fmt.Errorf("--models %q: allowed are dense and moe", f.models)}
 	}
 	d := &cases[0].Experiment.Pools[0]
 	names := f.fit
@@ -122,12 +130,21 @@ func fitConstants(ctx context.Context, args []string, f calibrateFlags, command 
 		return &exit{exitInput, fmt.Errorf("the fitted replay is still off by %.0f %%: nothing is written\n  is a unit wrong (seconds for milliseconds), or is the experiment another deployment than the measured one?", 100*fit.Within)}
 	}
 	var text bytes.Buffer
-	fit.Write(&text, calibrate.Header{Engine: d.Engine.Kind, Since: f.since, GPU: d.Deployment.GPU.Name, Command: command, FittedOn: ids})
+	fit.Write(&text, f.header(d, command, ids))
 	if err := os.WriteFile(f.out, text.Bytes(), 0o644); err != nil {
 		return &exit{exitInternal, err}
 	}
 	fmt.Fprintf(stdout, "\nWritten: %s; name it in a [[pool]]: calibration = %q\n", f.out, filepath.ToSlash(f.out))
 	return nil
+}
+
+// header says what the fitted constants are of.
+func (f calibrateFlags) header(d *sim.Pool, command string, ids []string) calibrate.Header {
+	h := calibrate.Header{Engine: d.Engine.Kind, Since: f.since, GPU: d.Deployment.GPU.Name, Models: f.models, Frontend: d.Engine.Frontend, Command: command, FittedOn: ids}
+	if f.anyGPU {
+		h.GPU = ""
+	}
+	return h
 }
 
 // cases returns the runs to fit on, with the experiments that replay them.

@@ -125,6 +125,7 @@ func runExperiment(ctx context.Context, file string, f runFlags, stdout, stderr 
 	written := report.Write(f.out, result, meta)
 	if !f.quiet {
 		report.Terminal(screen(stdout), result, meta)
+		printOverlay(stdout, meta.Measured)
 	}
 	if written != nil {
 		return &exit{exitInternal, written}

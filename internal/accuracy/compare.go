@@ -158,7 +158,7 @@ func rowsOf(run *measured.Run, p *Prediction, reason string, o Options) []Row {
 // engine was full: as many requests in flight as may run. Closed loops that are
 // meant to fill it do not count.
 func saturatedPhases(run *measured.Run) map[int]bool {
-	out := map[int]bool{}
+	out := map[int]bool{0: run.Full}
 	if run.Setup.MaxSeqs == 0 {
 		return out
 	}

@@ -106,10 +106,7 @@ func textOf(run *measured.Run, calibration string) (string, error) {
 	if calibration != "" {
 		line("calibration = %q", calibration)
 	}
-	if s.Sampled && s.Engine == "vllm" {
-		line("host = { step_per_seq = \"%.2fus\" }", sampledUs(model, s.TP))
-	}
-	keys, err := engineKeys(s)
+	keys, err := engineKeys(s, model)
 	if err != nil {
 		return "", err
 	}
@@ -132,7 +129,7 @@ func nativeDtype(model string) string {
 var vllmRelease = regexp.MustCompile(`^v?0\.(\d+)(\.\d+)?$`)
 
 // engineKeys writes the settings of the engine that the source states.
-func engineKeys(s *measured.Setup) ([]string, error) {
+func engineKeys(s *measured.Setup, model string) ([]string, error) {
 	var keys []string
 	add := func(format string, args ...any) { keys = append(keys, fmt.Sprintf(format, args...)) }
 	engine := strings.ToLower(s.Engine)
@@ -144,10 +141,19 @@ func engineKeys(s *measured.Setup) ([]string, error) {
 		if !s.PrefixCache {
 			add("prefix_caching = false")
 		}
+		if s.Sampled {
+			add("sampling = %q", samplingOf(model))
+		}
 	case "sglang", "trtllm":
 		add("kind = %q", engine)
 	default:
 		return nil, fmt.Errorf("engine %q is not simulated", s.Engine)
+	}
+	if s.Frontend != "" {
+		add("frontend = %q", s.Frontend)
+	}
+	if s.ExpertKernel != "" {
+		add("expert_kernel = %q", s.ExpertKernel)
 	}
 	if s.MaxBatchedTokens > 0 && engine != "sglang" {
 		add("max_num_batched_tokens = %d", s.MaxBatchedTokens)

@@ -36,10 +36,13 @@ var all = []Parameter{
 	{"step_fixed", "ms", 0, 5, 0.5, func(h *models.Host) *int64 { return &h.StepFixedPs }},
 	{"step_per_seq", "us", 0, 200, 10, func(h *models.Host) *int64 { return &h.StepPerSeqPs }},
 	{"step_tp", "ms", 0, 5, 0.5, func(h *models.Host) *int64 { return &h.StepTPPs }},
+	{"eager_layer", "us", 0, 2000, 500, func(h *models.Host) *int64 { return &h.EagerLayerPs }},
 	{"sync_fixed", "ms", 0, 20, 1, func(h *models.Host) *int64 { return &h.SyncFixedPs }},
 	{"sync_per_seq", "us", 0, 200, 20, func(h *models.Host) *int64 { return &h.SyncPerSeqPs }},
 	{"publish_per_seq", "us", 0, 500, 30, func(h *models.Host) *int64 { return &h.PublishPerSeqPs }},
-	{"speed", "", 0.5, 1.6, 0.2, nil}, // compute and memory together: one factor of an engine on a GPU
+	{"stream_per_token", "us", 0, 500, 50, func(h *models.Host) *int64 { return &h.StreamPerTokenPs }},
+	{"speed", "", 0.5, 1.6, 0.2, nil},   // compute and memory together: one factor of an engine on a GPU
+	{"kernels", "", 0.5, 1.6, 0.2, nil}, // every kernel, launches and collectives included
 	{"compute", "", 0.5, 1.6, 0.05, nil},
 	{"memory", "", 0.5, 1.6, 0.05, nil},
 }
@@ -120,8 +123,11 @@ func (p *Parameter) start(e *sim.Experiment, fromCatalogue bool) float64 {
 		return float64(*p.host(&h)) / psPerUnit[p.Unit]
 	}
 	raw, err := models.FindGPU(d.GPU.Name)
-	if fromCatalogue || err != nil {
+	if fromCatalogue || err != nil || p.Name == "kernels" && d.KernelSpeed == 0 {
 		return 1
+	}
+	if p.Name == "kernels" {
+		return d.KernelSpeed
 	}
 	if p.Name != "memory" {
 		return d.GPU.Common.KappaFixed / raw.Common.KappaFixed
@@ -140,6 +146,8 @@ func apply(e sim.Experiment, params []Parameter, values []float64) sim.Experimen
 			*p.host(&d.Host) = int64(values[i] * psPerUnit[p.Unit])
 		case p.Name == "speed":
 			compute, memory = values[i], values[i]
+		case p.Name == "kernels":
+			d.KernelSpeed = values[i]
 		case p.Name == "compute":
 			compute = values[i]
 		case p.Name == "memory":

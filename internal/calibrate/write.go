@@ -10,6 +10,8 @@ import (
 // Header says what a calibration file is of.
 type Header struct {
 	Engine, Since, GPU, Command string
+	Frontend                    string // of trtllm, if it is not its own server
+	Models                      string // "dense" or "moe": the models that the constants are for; "" = all
 	FittedOn                    []string
 }
 
@@ -20,7 +22,16 @@ func (f *Fit) Write(w io.Writer, h Header) {
 	if h.Since != "" {
 		fmt.Fprintf(w, "since = %q\n", h.Since)
 	}
-	fmt.Fprintf(w, "gpu = %q\ncommand = %q\n", h.GPU, h.Command)
+	if h.GPU != "" {
+		fmt.Fprintf(w, "gpu = %q\n", h.GPU)
+	}
+	if h.Frontend != "" && h.Frontend != "trtllm-serve" {
+		fmt.Fprintf(w, "frontend = %q\n", h.Frontend)
+	}
+	if h.Models != "" {
+		fmt.Fprintf(w, "models = %q\n", h.Models)
+	}
+	fmt.Fprintf(w, "command = %q\n", h.Command)
 	fmt.Fprint(w, "fitted_on = [")
 	for i, run := range h.FittedOn {
 		if i > 0 {

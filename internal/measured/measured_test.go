@@ -98,3 +98,32 @@ func TestFoldersAreReadByTheirColumns(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Rows of the closed-loop table whose parallel degrees multiply what is one and the
+// same, and runs of recipes that the table does not mark.
+func TestClosedLoopRowsAreMended(t *testing.T) {
+	for _, c := range []struct {
+		tp, dp, moeTP, ep          int
+		wantTP, wantDP, wantExpert int
+	}{
+		{1, 64, 8, 8, 1, 8, 8}, // attention split by requests
+		{1, 8, 1, 8, 1, 8, 8},  // the same, written right
+		{1, 4, 4, 1, 1, 4, 4},  // experts split: read as dealt out
+		{64, 1, 8, 8, 8, 1, 8}, // all eight GPUs on every request
+		{8, 1, 8, 1, 8, 1, 1},
+	} {
+		u := Setup{TP: c.tp, DP: c.dp, EP: c.ep}
+		inferencexParallel(&u, c.moeTP)
+		if u.TP != c.wantTP || u.DP != c.wantDP || u.EP != c.wantExpert {
+			t.Errorf("%+v: TP %d DP %d EP %d", c, u.TP, u.DP, u.EP)
+		}
+	}
+	deepseek := Setup{Engine: "trtllm", Model: "deepseek-ai/DeepSeek-R1", Version: "1.2.0rc6.post3"}
+	if !drafted(&deepseek, "2026-02-06") {
+		t.Error("an MTP recipe is not recognised")
+	}
+	deepseek.Version = "1.2.0rc6.post2"
+	if drafted(&deepseek, "2026-02-03") {
+		t.Error("a plain recipe counts as MTP")
+	}
+}

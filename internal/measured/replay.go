@@ -79,6 +79,9 @@ func replaySetup(run *Run, s *table, i int) int {
 	u.Pool = u.KVBlocks
 	u.Utilization = 0.9
 	u.PrefixCache = true
+	if u.Sampled = samples(u.Model); u.Sampled {
+		run.Notes = append(run.Notes, sampledNote)
+	}
 	run.group()
 	return max(1, s.whole(i, "output_len"))
 }
@@ -150,12 +153,27 @@ func (r *reader) sim2real(t *table) {
 			u.Utilization = v
 		}
 		run.group()
-		r.sim2realLoad(&run, settings, t.text(i, "workload"), stageName)
+		if strings.Contains(name, "-lite") && !strings.HasSuffix(t.text(i, "workload"), "-lite") {
+			run.Reject = "its name says that it ran a lite profile, whose rates are not published in experiments.csv"
+		} else {
+			r.sim2realLoad(&run, settings, t.text(i, "workload"), stageName)
+		}
+		if u.Sampled = samples(u.Model); u.Sampled {
+			run.Notes = append(run.Notes, sampledNote)
+		}
 		if t.text(i, "cpu_offload") == "True" {
 			run.Notes = append(run.Notes, "ran with CPU offload of the KV cache, which is not simulated")
 		}
+		ttft, _ := t.number(i, "ttft_mean_ms")
+		if e2e, ok := t.number(i, "e2e_mean_ms"); ok && run.Reject == "" {
+			output := run.Load.Requests[0].Output
+			run.Figures = append(run.Figures, Figure{Metric: TPOTMean, Value: (e2e - ttft) / float64(max(1, output-1)) / 1000})
+			last := run.Load.Requests[len(run.Load.Requests)-1]
+			run.Full = float64(len(run.Load.Requests))/last.At*e2e/1000 >= float64(u.MaxSeqs)
+			run.Notes = append(run.Notes, "time per token = (end − first token)/(output − 1) of the profile's output: the tables' own counts the client's re-tokenised text")
+		}
 		for _, m := range []struct{ metric, column string }{{TTFTMean, "ttft_mean_ms"}, {TTFTP90, "ttft_p90_ms"}, {TTFTP99, "ttft_p99_ms"},
-			{TPOTMean, "itl_mean_ms"}, {E2EMean, "e2e_mean_ms"}, {E2EP90, "e2e_p90_ms"}, {E2EP99, "e2e_p99_ms"}} {
+			{E2EMean, "e2e_mean_ms"}, {E2EP90, "e2e_p90_ms"}, {E2EP99, "e2e_p99_ms"}} {
 			if v, ok := t.number(i, m.column); ok {
 				run.Figures = append(run.Figures, Figure{Metric: m.metric, Value: v / 1000})
 			}
@@ -193,4 +211,11 @@ func (r *reader) sim2realLoad(run *Run, s *table, profile, stageName string) {
 		return
 	}
 	run.Reject = fmt.Sprintf("the rates of profile %q are not published in experiments.csv", profile)
+}
+
+// samples tells whether vLLM draws a checkpoint's tokens by top-p unless the client
+// says otherwise: those of Llama 3 and Qwen 3 have it in generation_config.json.
+func samples(model string) bool {
+	model = strings.ToLower(model)
+	return strings.Contains(model, "llama-3") || strings.Contains(model, "qwen3")
 }

@@ -24,6 +24,7 @@ type Run struct {
 	// Figures are what was published or computed from the requests.
 	Figures []Figure
 	Notes   []string // what is assumed because the source does not say it
+	Full    bool     // by its own figures and Little's law as many requests were in flight as may run
 	Reject  string   // why the run cannot be replayed; "" = it can
 }
 
@@ -35,7 +36,9 @@ type Setup struct {
 	Replicas            int
 	Weights, KV         string // number formats: "bf16", "fp8", ...
 	StaticScales        bool
-	Sampled             bool // tokens are drawn by top-k and top-p, not greedily
+	Frontend            string // of trtllm: "nim"; "" = its own server
+	ExpertKernel        string // of mxfp4 experts: "mxfp8", "marlin"; "" = the engine's default
+	Sampled             bool   // tokens are drawn by top-k and top-p, not greedily
 	MaxSeqs             int
 	MaxBatchedTokens    int
 	MaxModelLen         int

@@ -7,93 +7,10 @@ import (
 
 const ms = 1e-3
 
-// inferencex reads one closed-loop run per row: central TTFT and TPOT.
-func (r *reader) inferencex(t *table) {
-	for i := range t.rows {
-		run := Run{Name: t.text(i, "id"), Line: t.line(i)}
-		if run.Name == "" {
-			run.Name = fmt.Sprintf("row %d", t.line(i))
-		}
-		u := &run.Setup
-		*u = Setup{Model: t.text(i, "model_path"), GPU: t.text(i, "system"), Engine: t.text(i, "backend"), Version: t.text(i, "backend_version"),
-			TP: max(1, t.whole(i, "tp_size")), PP: t.whole(i, "pp_size"), DP: t.whole(i, "attention_dp_size"), EP: t.whole(i, "moe_ep_size"),
-			Weights: weightsOf(t, i), MaxSeqs: t.whole(i, "concurrency"), StaticScales: t.text(i, "gemm_quant_mode") == "fp8"}
-		inferencexSetup(u)
-		u.Sampled = t.text(i, "measured") == "" && u.Engine == "vllm"
-		if u.Sampled {
-			run.Notes = append(run.Notes, sampledNote)
-		}
-		if per := u.TP * max(1, u.PP); u.DP <= 1 && u.EP <= 1 && t.whole(i, "gpus") > per {
-			u.Replicas = t.whole(i, "gpus") / per
-		}
-		run.Group = fmt.Sprintf("%s %s %s on %s TP%d", u.Engine, u.Model, u.Weights, u.GPU, u.TP)
-		isl, osl, c := t.whole(i, "isl"), t.whole(i, "osl"), t.whole(i, "concurrency")
-		switch {
-		case t.text(i, "mode") != "agg" && t.text(i, "mode") != "":
-			run.Reject = "prefill and decode apart: the rows do not give the load per pool"
-		case isl < 1 || osl < 1 || c < 1:
-			run.Reject = "isl, osl or concurrency is missing"
-		default:
-			closedLoop(&run, fmt.Sprintf("%d/%d/%d", isl, osl, c), 10*c, c, isl, osl, spreadOf(t, i))
-		}
-		if v, ok := t.number(i, "silicon_ttft_ms"); ok && v > 0 {
-			run.Figures = append(run.Figures, Figure{Metric: TTFTMean, Value: v * ms})
-		}
-		if v, ok := t.number(i, "silicon_tpot_ms"); ok && v > 0 {
-			run.Figures = append(run.Figures, Figure{Metric: TPOTMean, Value: v * ms})
-		}
-		r.add(run)
-	}
-}
-
-// sampledNote is said of vLLM runs whose clients leave sampling to the checkpoint.
-const sampledNote = "vLLM rows of clients that leave sampling to the checkpoint: top-k and top-p by its generation config, a sort of the vocabulary per token; InferenceX's own rows are greedy"
-
-// spreadOf returns the shortest length of a row's requests as a share of the
-// stated one. InferenceX draws from [0.8 L, L]. NVIDIA's own runs, which carry no
-// date, have nominally fixed lengths. Equal requests then end and come back
-// together: SGLang, which stops decoding for prefill, keeps such groups (its rows'
-// TTFT is that of whole bursts); where chunks of prompts run beside decoding they
-// fall apart, for which a few percent of length stand here (assumption).
-func spreadOf(t *table, i int) float64 {
-	switch {
-	case t.text(i, "measured") != "":
-		return 0.8
-	case t.text(i, "backend") == "sglang":
-		return 1
-	}
-	return 0.97
-}
-
-// weightsOf returns the weight format of a row: its GEMM mode, else its
-// precision.
-func weightsOf(t *table, i int) string {
-	if mode := strings.TrimSuffix(strings.TrimSuffix(t.text(i, "gemm_quant_mode"), "_wo"), "_block"); mode != "" {
-		return dtype(mode)
-	}
-	return dtype(t.text(i, "precision"))
-}
-
-// inferencexSetup fills in the published settings of the benchmark's recipes.
-func inferencexSetup(u *Setup) {
-	u.KV = "bf16"
-	u.Utilization = 0.9
-	checkpoint := strings.ToLower(u.Model)
-	if u.Engine == "trtllm" && u.Weights != "bf16" || strings.HasPrefix(checkpoint, "nvidia/") && strings.Contains(checkpoint, "fp") {
-		u.KV = "fp8" // TensorRT-LLM's recipes, and NVIDIA's checkpoints, quantise it
-	}
-	if u.Engine == "vllm" {
-		u.MaxBatchedTokens = 8192
-	}
-	if u.MaxBatchedTokens > 0 && u.MaxSeqs > u.MaxBatchedTokens {
-		u.MaxBatchedTokens = u.MaxSeqs
-	}
-}
-
 // nim reads NVIDIA NIM's documentation tables: closed loop, averages.
 func (r *reader) nim(t *table) {
 	for i := range t.rows {
-		u := Setup{Model: t.text(i, "model"), GPU: t.text(i, "gpu"), Engine: "trtllm", Version: t.text(i, "engine"), TP: max(1, t.whole(i, "tp")),
+		u := Setup{Model: t.text(i, "model"), GPU: t.text(i, "gpu"), Engine: "trtllm", Frontend: "nim", Version: t.text(i, "engine"), TP: max(1, t.whole(i, "tp")),
 			Weights: dtype(t.text(i, "precision")), KV: "bf16", StaticScales: true, Utilization: 0.9}
 		if u.Weights == "fp8" {
 			u.KV = "fp8"
