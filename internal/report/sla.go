@@ -269,6 +269,9 @@ func (s *story) startOf(change string, planned clock.Time) clock.Time {
 // heldText is a sentence on a change.
 func (s *story) heldText(h sim.HeldChange) string {
 	n := plural(len(s.r.Seeds), "replication")
+	if h.Held == 0 && h.Start.R == 0 {
+		return fmt.Sprintf("%s, planned for %s, was not due before the run ended.", clean(h.Change), s.moment(h.Planned))
+	}
 	if h.Held == 0 {
 		return fmt.Sprintf("%s started as planned in all of %s.", clean(h.Change), n)
 	}
