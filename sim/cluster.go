@@ -27,6 +27,7 @@ const (
 	timerStarted                // replica Arg&mask serves, if its stage has serial Arg>>userBits still
 	timerGate                   // request Arg&mask, serial Arg>>userBits, has waited too long at a gate
 	timerPoll                   // the gateway polls the replicas of pool Arg
+	timerHeat                   // the heat of all GPUs is carried on
 )
 
 // userBits is the width of a user's number in a timer's argument.
@@ -155,6 +156,9 @@ func (c *cluster) run(ctx context.Context) error {
 			}
 		}
 	}()
+	if c.mon.anyThermal() {
+		c.loop.At(c.loop.Now().Add(heatInterval), timerHeat, 0)
+	}
 	c.loop.Go("monitor", c.mon.watch)
 	c.faults()
 	for k, s := range c.sources {
@@ -238,6 +242,9 @@ func (c *cluster) Timer(now clock.Time, kind int32, arg int64) {
 		c.gateTimeout(now, arg)
 	case timerPoll:
 		c.poll(now, &c.pools[arg])
+	case timerHeat:
+		c.mon.heat(now)
+		c.loop.At(now.Add(heatInterval), timerHeat, 0)
 	case timerRetry:
 		c.retries(now, int32(arg))
 	case timerDayBefore:

@@ -1,14 +1,16 @@
 package sim
 
 import (
+	"slices"
+
 	"slosim/engine"
 	"slosim/models"
 	"slosim/sim/clock"
 	"slosim/sim/kernel"
 )
 
-// monitor is the control process that looks at every replica once a second:
-// it integrates the heat, sets the clocks and samples load for the record.
+// monitor looks at every replica: a process once a second to sample load for the
+// record, and a timer more often for the heat, which sets the clocks.
 type monitor struct {
 	c        *cluster
 	pools    []poolMonitor
@@ -26,10 +28,19 @@ type poolMonitor struct {
 	hotFrom int                // replicas in the hot aisle
 	hotC    float64
 	spent   []engine.Spent // at the last look
+	warmth  []warmth       // per replica
 	factor  []int          // of each replica: which slowness a fault has set
 	windows []poolWindow
 	total   poolWindow // of the counted span
 	peakKV  float64
+}
+
+// warmth is what the ticks of the heat have seen of a replica.
+type warmth struct {
+	compute, memory int64      // work at the last tick
+	until           clock.Time // up to where
+	power, clock    float64    // sums over the ticks since the last look
+	ticks           int
 }
 
 // poolWindow holds sums over samples (one per replica and second).
@@ -54,13 +65,14 @@ func newMonitor(c *cluster) *monitor {
 	m := &monitor{c: c}
 	for k := range c.pools {
 		spec := &c.plan.exp.Pools[k]
-		pm := poolMonitor{thermal: spec.Thermal.Enabled, windows: make([]poolWindow, c.plan.windows), spent: make([]engine.Spent, spec.Limit()), factor: make([]int, spec.Limit())}
+		pm := poolMonitor{thermal: spec.Thermal.Enabled, windows: make([]poolWindow, c.plan.windows), spent: make([]engine.Spent, spec.Limit()), factor: make([]int, spec.Limit()), warmth: make([]warmth, spec.Limit())}
 		if pm.thermal {
 			pm.heat = models.NewHeat(spec.Deployment, spec.Thermal.AmbientC)
 			pm.rest(spec, c.plan.exp.Start-c.plan.exp.Warmup)
 		}
 		for i := range pm.spent {
 			pm.spent[i].Until = clock.Time(-c.plan.exp.Warmup)
+			pm.warmth[i].until = pm.spent[i].Until
 		}
 		m.pools = append(m.pools, pm)
 		for range spec.Limit() {
@@ -101,35 +113,17 @@ func (m *monitor) look(now clock.Time, k int) {
 			w.standing += pm.heat.IdleW * float64(len(p.warm))
 		}
 	}
-	if pm.thermal {
-		pm.site(now, m.c.plan.exp.Start, &m.c.plan.exp.Pools[k])
-	}
 	for i := range p.views {
 		if s := p.stage[i]; s != serving && s != draining {
-			if pm.thermal { // it cools down
-				pm.tick(i, models.Cost{}, monitorInterval)
-				if w != nil && s == starting {
-					w.standing += pm.states[i].PowerW
-				}
+			if pm.thermal && w != nil && s == starting {
+				w.standing += pm.states[i].PowerW
 			}
 			continue
 		}
 		replica := m.c.replicas[p.first+int32(i)]
 		spent := replica.Spent(now)
-		work := spent.Cost.Sub(pm.spent[i].Cost)
-		if pm.thermal {
-			s := &pm.states[i]
-			bin := s.Bin
-			// Work is known up to the last step boundary: so is the time it took.
-			if d := spent.Until.Sub(pm.spent[i].Until); d > 0 {
-				pm.tick(i, work, d)
-			}
-			if s.Bin != bin {
-				replica.SetClock(now, m.bin(k, i))
-				m.c.rouse(p.first + int32(i))
-			}
-		}
 		if w != nil {
+			work := spent.Cost.Sub(pm.spent[i].Cost)
 			load := replica.Load(now)
 			w.add(&load)
 			w.busy += spent.Busy - pm.spent[i].Busy
@@ -140,11 +134,51 @@ func (m *monitor) look(now clock.Time, k int) {
 			w.loaded += spent.Loaded - pm.spent[i].Loaded
 			w.work.Add(&work, 1)
 			if pm.thermal {
-				w.heat(&pm.states[i])
+				w.heat(&pm.states[i], &pm.warmth[i])
 			}
 			pm.peakKV = max(pm.peakKV, float64(load.Peak)/float64(load.Total))
 		}
 		pm.spent[i] = spent
+		pm.warmth[i].power, pm.warmth[i].clock, pm.warmth[i].ticks = 0, 0, 0
+	}
+}
+
+// heat carries the GPUs' heat on and sets their clocks. It is a timer and no process:
+// it comes too often for what waking one costs.
+func (m *monitor) heat(now clock.Time) {
+	for k := range m.pools {
+		if m.pools[k].thermal {
+			m.tickPool(now, k)
+		}
+	}
+}
+
+// tickPool carries one pool's heat on.
+func (m *monitor) tickPool(now clock.Time, k int) {
+	pm := &m.pools[k]
+	p := &m.c.pools[k]
+	pm.site(now, m.c.plan.exp.Start, &m.c.plan.exp.Pools[k])
+	for i := range p.views {
+		if s := p.stage[i]; s != serving && s != draining { // it cools down
+			pm.tick(i, models.Cost{}, heatInterval)
+			continue
+		}
+		x, s := &pm.warmth[i], &pm.states[i]
+		replica := m.c.replicas[p.first+int32(i)]
+		spent := replica.Spent(now)
+		bin := s.Bin
+		// Work is known up to the last step boundary: so is the time it took.
+		if d := spent.Until.Sub(x.until); d > 0 {
+			pm.tick(i, models.Cost{Compute: spent.Compute - x.compute, Memory: spent.Memory - x.memory}, d)
+			x.compute, x.memory, x.until = spent.Compute, spent.Memory, spent.Until
+		}
+		x.power += s.PowerW
+		x.clock += float64(s.Bin * models.ClockStepMHz)
+		x.ticks++
+		if s.Bin != bin {
+			replica.SetClock(now, m.bin(k, i))
+			m.c.rouse(p.first + int32(i))
+		}
 	}
 }
 
@@ -157,10 +191,14 @@ func (w *poolWindow) add(l *engine.Load) {
 	w.kvMax = max(w.kvMax, use)
 }
 
-func (w *poolWindow) heat(s *models.HeatState) {
-	mhz := float64(s.Bin * models.ClockStepMHz)
+// heat adds a second's mean power and clock, and where the temperature is.
+func (w *poolWindow) heat(s *models.HeatState, x *warmth) {
+	mhz, watts := float64(s.Bin*models.ClockStepMHz), s.PowerW
+	if x.ticks > 0 {
+		mhz, watts = x.clock/float64(x.ticks), x.power/float64(x.ticks)
+	}
 	w.clock += mhz
-	w.power += s.PowerW
+	w.power += watts
 	w.temp += s.TempC
 	w.tempMax = max(w.tempMax, s.TempC)
 	if w.clockMin == 0 || mhz < w.clockMin {
@@ -210,6 +248,7 @@ func (m *monitor) bin(pool, i int) int {
 // renewed notes that a replica has a fresh engine.
 func (m *monitor) renewed(now clock.Time, pool, i int) {
 	m.pools[pool].spent[i] = engine.Spent{Until: now}
+	m.pools[pool].warmth[i] = warmth{until: now}
 }
 
 // preempted notes a preemption on a replica.
@@ -231,4 +270,9 @@ func (m *monitor) sum() {
 			pm.total.merge(&pm.windows[i])
 		}
 	}
+}
+
+// anyThermal tells whether any pool's GPUs warm up.
+func (m *monitor) anyThermal() bool {
+	return slices.ContainsFunc(m.pools, func(p poolMonitor) bool { return p.thermal })
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Where the GPUs stand: inlet air over the day, a hot aisle, and the power that a
-// rack may draw. Each is a second old when it acts.
+// rack may draw. Each is a tick of the heat old when it acts.
 
 // inletAt returns the inlet temperature at a time of the week, outside of any hot
 // aisle: a cosine over the day.
@@ -55,8 +55,8 @@ func (pm *poolMonitor) tick(i int, work models.Cost, d clock.Duration) {
 	h.Tick(&pm.states[i], work, d)
 }
 
-// site sets the air and the power limits of the next second. The GPUs of a rack share
-// its limit: each may draw what it drew in the last second and an equal part of what
+// site sets the air and the power limits of the next tick. The GPUs of a rack share
+// its limit: each may draw what it drew in the last tick and an equal part of what
 // the rack has left, which is negative when it has drawn too much.
 func (pm *poolMonitor) site(now clock.Time, start clock.Duration, spec *Pool) {
 	t := &spec.Thermal
