@@ -111,6 +111,9 @@ func queueFinding(r *Result, s *SLO) []Finding {
 		Evidence: "a capacity or scheduling problem: these requests would have met the threshold on an idle replica or with less work ahead of them",
 		Share:    share,
 	}
+	if n := len(s.Phases); n > 0 && s.IdleFloor.R > 0 && share+s.IdleFloor.V/s.Phases[n-1].BadShare.V > 1.005 {
+		f.Evidence = "a capacity or scheduling problem, but for those that miss the threshold even on an idle replica"
+	}
 	if q := queueShare(r, s); q >= queueRule {
 		f.Evidence += fmt.Sprintf("; the queue is %s of the mean TTFT of phase %q, and from %s on more replicas help", percent0(q), s.Judged, percent0(queueRule))
 	} else if q > 0 {

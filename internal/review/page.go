@@ -28,7 +28,7 @@ func (r *Review) Document() *report.Document {
 	}
 	d.Sections = append(d.Sections, report.Section{ID: "effect", Title: "What changes", Lead: "Last phase, " + r.Phase + ". Differences are paired by replication, with 95 % intervals.",
 		Grids: []report.Grid{r.sloGrid(), r.classGrid(), r.bandGrid(), r.costGrid()}})
-	why := report.Section{ID: "why", Title: "Why", Lead: strings.Join(r.Why, " ")}
+	why := report.Section{ID: "why", Title: "Why", Grids: r.whyGrids()}
 	if len(r.Causes) > 0 {
 		why.Grids = append(why.Grids, r.causeGrid())
 	}
@@ -103,11 +103,14 @@ func (r *Review) facts() []report.Fact {
 			f.Change = fmt.Sprintf("without the launch: %s; promised: %s", secs(s.Quantile.Before.V), secs(s.Threshold))
 		}
 		gone := "not in the window"
+		if s.unprojected {
+			gone = "not in the run"
+		}
 		if s.Gone != nil {
 			gone = s.Gone.Text
 		}
 		out = append(out, f, report.Fact{Label: report.Span(s.window) + " error budget gone", Value: gone, Bad: s.Gone != nil,
-			Change: "without the launch: " + when(s.GoneBefore),
+			Change: "without the launch: " + s.when(s.GoneBefore),
 			Basis:  "burn rate " + arrow(s.Burn, burn) + ", last phase"})
 	}
 	for _, l := range r.Levers {

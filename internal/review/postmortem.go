@@ -26,7 +26,7 @@ func (r *Review) PostMortem() *report.Document {
 		report.Section{ID: "timeline", Title: "Timeline", Plots: r.plots(), Grids: []report.Grid{r.timeline()}},
 		report.Section{ID: "detection", Title: "Detection", Grids: []report.Grid{r.detection()}},
 		report.Section{ID: "effect", Title: "Who was hurt, and what it cost", Grids: []report.Grid{r.spentGrid(), r.classGrid(), r.bandGrid(), r.costGrid()}})
-	why := report.Section{ID: "why", Title: "Causes", Lead: strings.Join(r.Why, " ")}
+	why := report.Section{ID: "why", Title: "Causes", Grids: r.whyGrids()}
 	if len(r.Causes) > 0 {
 		why.Grids = append(why.Grids, r.causeGrid())
 	}
@@ -166,12 +166,13 @@ func (r *Review) detection() report.Grid {
 	g := report.Grid{Caption: "First alerts since the launch began", Left: 2, Head: []string{"objective", "alert", "severity", "after", "budget spent by then", "alerts in all"}}
 	for _, o := range r.incident().SLOs {
 		row := []string{o.Name, "none", "", "never", "", "0"}
-		n := 0
-		for _, a := range o.Alerts {
+		n, first := 0, clock.Never
+		for _, a := range o.Alerts { // pair by pair
 			if a.Fired < r.began() {
 				continue
 			}
-			if n++; n == 1 {
+			if n++; a.Fired < first {
+				first = a.Fired
 				row = []string{o.Name, a.Name, a.Severity, report.Span(a.Fired.Sub(r.began())), percent(spentAt(o.Budget.Curve, a.Fired)), ""}
 			}
 		}
@@ -215,7 +216,7 @@ func (r *Review) prevention() []step {
 	out = append(out, step{"Review launches in CI: sim review, exit status 1 at BLOCK", fmt.Sprintf("this review calls it %s before anything ships", r.Verdict.Call), "platform"})
 	for _, c := range r.Canary {
 		if c.Shows == "breaks" && float64(c.Share) < 1 {
-			out = append(out, step{fmt.Sprintf("A canary at %s of the launch, watched for %s minutes or more", percent(float64(c.Share)), report.Number(float64(c.Minutes))), "it would have shown the damage on " + c.SLO, "product"})
+			out = append(out, step{fmt.Sprintf("A canary at %s of the launch, watched for %s or more", percent(float64(c.Share)), plural(int(c.Minutes), "minute")), "it would have shown the damage on " + c.SLO, "product"})
 			break
 		}
 	}
