@@ -31,6 +31,7 @@ type SLO struct {
 
 	diffs       []float64 // of the bad share, per replication
 	window      clock.Duration
+	adaptive    bool // the threshold moves
 	unprojected bool // the run is too short to say what becomes of the budget after it
 }
 
@@ -50,6 +51,7 @@ func compareSLO(before, after *world, k int) SLO {
 		out.IdleFloor = Number(f.V)
 	}
 	out.Gone = gone(after, k)
+	out.adaptive = o.Adaptive != nil
 	out.unprojected = after.reps[0].SLOs[k].Budget.Needs != ""
 	bad, spent, quantile := after.badShares(k), after.each(spentOf(k)), after.each(quantileOf(k))
 	b := sloLike(before.e, after.e, k)

@@ -70,7 +70,7 @@ func (r *Review) pageHeadline() string {
 	switch r.Verdict.Call {
 	case Block:
 		text := fmt.Sprintf("The launch breaks %s", s.Name)
-		if !math.IsNaN(float64(s.Quantile.After.V)) {
+		if !math.IsNaN(float64(s.Quantile.After.V)) && !s.adaptive {
 			text += fmt.Sprintf(": %s against %s promised", secs(s.Quantile.After.V), secs(s.Threshold))
 		}
 		if s.Gone != nil && s.GoneBefore == nil {
@@ -97,7 +97,7 @@ func (r *Review) facts() []report.Fact {
 	if s := r.deciding(); s != nil {
 		f := report.Fact{Label: s.Name + ", " + r.Phase, Value: percent(float64(s.Bad.After.V)) + " miss", Change: "without the launch: " + percent(float64(s.Bad.Before.V)), Bad: s.Status == sim.Missed,
 			Basis: fmt.Sprintf("%s may; difference %s", percent(float64(s.Allowed)), interval(s.Bad.Diff, points))}
-		if !math.IsNaN(float64(s.Quantile.After.V)) {
+		if !math.IsNaN(float64(s.Quantile.After.V)) && !s.adaptive {
 			f.Label = fmt.Sprintf("%s P%s, %s", strings.ToUpper(string(s.Metric)), short(100*(1-float64(s.Allowed))), r.Phase)
 			f.Value = secs(s.Quantile.After.V)
 			f.Change = fmt.Sprintf("without the launch: %s; promised: %s", secs(s.Quantile.Before.V), secs(s.Threshold))

@@ -8,6 +8,8 @@ import (
 	"slosim/sim"
 	"slosim/sim/clock"
 	"slosim/sim/slo"
+	"slosim/sim/stats"
+	"slosim/workloads"
 )
 
 // A launch whose prompts all have one length can be slimmed as one with a distribution.
@@ -55,5 +57,22 @@ func TestDetectionNamesTheFirstAlert(t *testing.T) {
 	row := r.detection().Rows[0]
 	if row[1] != "slow" || !strings.HasPrefix(row[3], "3 h") || row[5] != "3" {
 		t.Errorf("%v", row)
+	}
+}
+
+// A launch that a budget held back begins when it started, not when it was planned.
+func TestIncidentBeginsWhenTheHeldChangeStarted(t *testing.T) {
+	x := &sim.Result{Held: []sim.HeldChange{{Hold: sim.Hold{Change: "agents"}, Held: 1, Start: stats.Estimate{V: 7200, R: 1}}}}
+	r := &Review{after: &world{e: sim.Experiment{Changes: []workloads.Change{{Name: "agents", At: clock.Hour, Ramp: clock.Minute}}}, reps: []*sim.Result{x}}, span: clock.Time(clock.Day)}
+	if r.began() != clock.Time(2*clock.Hour) {
+		t.Error(r.began())
+	}
+	rows := r.timeline().Rows
+	if len(rows) != 2 || rows[0][3] != "agents begins" || rows[0][0] != r.began().DayHour(0) {
+		t.Errorf("%v", rows)
+	}
+	x.Held[0].Never, x.Held[0].Start = 1, stats.Estimate{}
+	if rows := r.timeline().Rows; len(rows) != 0 {
+		t.Errorf("it never started: %v", rows)
 	}
 }
