@@ -136,3 +136,18 @@ func TestRarePreemptionsThatExplainNothingAreNoFinding(t *testing.T) {
 		}
 	}
 }
+
+// Clients that send again are not listed among what is not modelled.
+func TestRetriesThatAreModelledAreNotDenied(t *testing.T) {
+	e := busyHour(t)
+	e.Traffic[0].Client.Timeout, e.Traffic[0].Client.Patience = 0, workloads.Dist{}
+	e.Traffic[0].Client.Retry.Times = 2
+	text := strings.Join(notModelled(e), "\n")
+	if strings.Contains(text, "retries") || !strings.Contains(text, "time-outs of clients (once admitted they wait for ever: chat)") {
+		t.Error(text)
+	}
+	e.Traffic[0].Client.Retry.Times = 0
+	if text := strings.Join(notModelled(e), "\n"); !strings.Contains(text, "time-outs and retries of clients (they wait for ever: chat)") {
+		t.Error(text)
+	}
+}

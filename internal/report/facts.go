@@ -274,6 +274,9 @@ func idleFloor(o *sim.SLO) string {
 	if e.V <= 0 {
 		return "No request of this objective misses it on an idle replica: all misses come from load."
 	}
+	if e.V < 1e-6 {
+		return "On an idle replica next to no request of this objective misses it: all misses come from load."
+	}
 	text := share(e.V) + " of the requests miss " + plainSeconds(o.Threshold.Seconds()) + " even on an idle replica"
 	if o.IdleLength > 0 {
 		text += " (prompts of " + count(o.IdleLength) + " tokens and more)"
