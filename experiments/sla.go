@@ -54,8 +54,8 @@ func plainShare(v float64) string { return strings.Trim(config.Share.Format(v), 
 // credits reads the table of breaches.
 func (l *loader) credits(t *config.Table, a *slo.SLA) {
 	list := t.List("credits", `credits = [{ below = "99.9%", credit = "10%" }, { below = "99%", credit = "25%" }]`)
-	if len(list) == 0 && !t.Has("credits") {
-		t.Errorf("credits", "", `for example: credits = [{ below = "99.9%", credit = "10%" }]`, "an SLA without credits promises nothing: credits is missing")
+	if len(list) == 0 {
+		t.Errorf("credits", "", `for example: credits = [{ below = "99.9%", credit = "10%" }]`, "an SLA without credits promises nothing: credits is missing or empty")
 	}
 	for i, c := range list {
 		x := slo.Credit{

@@ -30,6 +30,7 @@ const (
 	longRequests = 0.20 // longest prompts: at most this share of the requests
 	longTokens   = 0.50 // and at least this share of the prompt tokens
 	shortMisses  = 0.20 // misses of the others
+	rarePreempt  = 1e-3 // of the requests: fewer preemptions that explain no misses are not worth a sentence
 )
 
 // bandRep is a prompt-length bucket of an objective in one replication.
@@ -63,8 +64,12 @@ func (r *recorder) bands(k int) (out [lengthBands]bandRep) {
 			})
 		}
 		c.prompts.Each(func(low, width float64, count int64) {
-			mid := low + width/2
-			out[bandOf(mid)].tokens += mid * float64(count)
+			// A bucket across an edge is below it: there is where round lengths lie.
+			b := bandOf(low)
+			if b < lengthBands-1 && c.byLength[b] == nil {
+				b = bandOf(low + width/2)
+			}
+			out[b].tokens += (low + width/2) * float64(count)
 		})
 	}
 	return out
@@ -105,6 +110,9 @@ func queueFinding(r *Result, s *SLO) []Finding {
 		Title:    fmt.Sprintf("%s: waiting is what held up %s of the misses", s.Name, percent0(share)),
 		Evidence: "a capacity or scheduling problem: these requests would have met the threshold on an idle replica or with less work ahead of them",
 		Share:    share,
+	}
+	if n := len(s.Phases); n > 0 && s.IdleFloor.R > 0 && share+s.IdleFloor.V/s.Phases[n-1].BadShare.V > 1.005 {
+		f.Evidence = "a capacity or scheduling problem, but for those that miss the threshold even on an idle replica"
 	}
 	if q := queueShare(r, s); q >= queueRule {
 		f.Evidence += fmt.Sprintf("; the queue is %s of the mean TTFT of phase %q, and from %s on more replicas help", percent0(q), s.Judged, percent0(queueRule))
@@ -158,7 +166,7 @@ func (p *plan) interferenceFinding(s *SLO) []Finding {
 		from--
 	}
 	short := float64(bad-longBad) / float64(bad)
-	if longTok < longTokens*tokens || short < shortMisses {
+	if long == 0 || longTok < longTokens*tokens || short < shortMisses {
 		return nil
 	}
 	edge := int32(s.Bands[from-1].UpTo)
@@ -325,7 +333,7 @@ func (p *plan) memoryFinding(r *Result, k int) []Finding {
 		return nil
 	}
 	f := Finding{
-		Title:    fmt.Sprintf("Pool %s runs out of KV blocks: %.3g preemptions per replication", x.Name, x.Preemptions.V),
+		Title:    fmt.Sprintf("Pool %s runs out of KV blocks: %s per replication", x.Name, preemptionText(x.Preemptions.V)),
 		Evidence: fmt.Sprintf("%s tokens computed again per replication; the fullest replica reached %s of %s blocks", thousands(int64(x.LostTokens.V)), percent0(x.KVPeak), thousands(int64(x.KVBlocks))),
 	}
 	s := &r.Series.Pools[k]
@@ -337,7 +345,20 @@ func (p *plan) memoryFinding(r *Result, k int) []Finding {
 			f.Evidence += fmt.Sprintf("; %s of the misses were sent while a replica's blocks were full and requests waited", percent0(share))
 		}
 	}
+	if f.Share == 0 && x.Preemptions.V*float64(len(r.Seeds)) < rarePreempt*float64(r.Requests) {
+		return nil
+	}
 	return []Finding{f}
+}
+
+func preemptionText(n float64) string {
+	if n == 1 {
+		return "1 preemption"
+	}
+	if n >= 1000 {
+		return thousands(int64(math.Round(n))) + " preemptions"
+	}
+	return fmt.Sprintf("%.3g preemptions", n)
 }
 
 // clockFinding tells how far heat and the power cap lowered the clock.
@@ -358,6 +379,9 @@ func (p *plan) clockFinding(r *Result, k int) []Finding {
 	f = p.attribute(f, r, k, func(i int) bool { return s.ClockMHz[i] < clockRule*top }, fmt.Sprintf("less than %s of the clock", percent0(clockRule)))
 	if f.Share == 0 { // it is always below, or never: compare with its own mean
 		f = p.attribute(f, r, k, func(i int) bool { return s.ClockMHz[i] < x.ClockMHz.V }, fmt.Sprintf("less than %.0f MHz", x.ClockMHz.V))
+	}
+	if f.Share == 0 && x.ClockMHz.V >= clockRule*top {
+		return nil // a little slower, and no misses go with it
 	}
 	if f.Share > 0 {
 		f.Evidence += "; compared at similar rates, but a backlog keeps the GPU busy, hot and slow, too: a review's ablation tells them apart"

@@ -107,3 +107,47 @@ func TestFindingsAreOrdered(t *testing.T) {
 		last = f.Share
 	}
 }
+
+// Prompts of exactly a band's edge all lie in that band, requests and tokens alike:
+// equal prompts hold up nobody shorter, however many miss.
+func TestEqualPromptsAtAnEdgeAreNotLongOnes(t *testing.T) {
+	e := busyHour(t)
+	e.Traffic[0].Client.Timeout = 0
+	e.Traffic[0].Rate.Mean = 25
+	e.Traffic[0].Prompt = workloads.Dist{Kind: "fixed", Mean: 1000}
+	e.SLOs = []slo.Objective{{Name: "ttft", Class: "chat", Metric: slo.TTFT, Threshold: 200 * clock.Millisecond, Target: .999, Window: 30 * clock.Day}}
+	if f := found(t, e, "long prompts"); f != nil {
+		t.Errorf("%+v", f)
+	}
+}
+
+// One preemption among thousands of requests that keep their promise is no finding.
+func TestRarePreemptionsThatExplainNothingAreNoFinding(t *testing.T) {
+	p, err := newPlan(busyHour(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Result{Seeds: []uint64{1}, Requests: 10_000, Pools: []PoolResult{{Name: "main"}}, Series: Series{Pools: make([]PoolSeries, 1)}}
+	for n, want := range map[float64]string{1: "", 10: "10 preemptions", 12_345: "12,345 preemptions"} {
+		r.Pools[0].Preemptions.V = n
+		list := p.memoryFinding(r, 0)
+		if got := len(list) > 0; got != (want != "") || got && !strings.Contains(list[0].Title, want) {
+			t.Errorf("%g: %+v", n, list)
+		}
+	}
+}
+
+// Clients that send again are not listed among what is not modelled.
+func TestRetriesThatAreModelledAreNotDenied(t *testing.T) {
+	e := busyHour(t)
+	e.Traffic[0].Client.Timeout, e.Traffic[0].Client.Patience = 0, workloads.Dist{}
+	e.Traffic[0].Client.Retry.Times = 2
+	text := strings.Join(notModelled(e), "\n")
+	if strings.Contains(text, "retries") || !strings.Contains(text, "time-outs of clients (once admitted they wait for ever: chat)") {
+		t.Error(text)
+	}
+	e.Traffic[0].Client.Retry.Times = 0
+	if text := strings.Join(notModelled(e), "\n"); !strings.Contains(text, "time-outs and retries of clients (they wait for ever: chat)") {
+		t.Error(text)
+	}
+}

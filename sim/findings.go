@@ -150,14 +150,17 @@ func noControl(e Experiment) []string {
 // notModelled lists, in plain words, what a run leaves out.
 func notModelled(e Experiment) []string {
 	out := append(noControl(e), "LoRA adapters")
-	patient := ""
+	var patient [2][]string // those who send again what was rejected apart
 	for _, c := range e.Traffic {
 		if c.Client.Timeout == 0 && c.Client.Patience.Kind == "" {
-			patient += ", " + c.Name
+			k := min(1, c.Client.Retry.Times)
+			patient[k] = append(patient[k], c.Name)
 		}
 	}
-	if patient != "" {
-		out = append([]string{"time-outs and retries of clients (they wait for ever: " + strings.TrimPrefix(patient, ", ") + ")"}, out...)
+	for k, what := range []string{"time-outs and retries of clients (they wait for ever: ", "time-outs of clients (once admitted they wait for ever: "} {
+		if len(patient[k]) > 0 {
+			out = append([]string{what + strings.Join(patient[k], ", ") + ")"}, out...)
+		}
 	}
 	for _, p := range e.Pools {
 		if !p.Engine.PrefixCache {

@@ -82,19 +82,20 @@ func (s *SLO) judge(p *plan, o slo.Objective, phases int) {
 	if bad.R == 1 { // its batches hold what was planned over time, too: they do not decide
 		lo, hi = bad.V, bad.V
 	}
+	goal := inForceText(o)
 	switch {
 	case bad.R == 0:
 		s.Status = Undecided
 		s.Reason = "no event was counted: the class sent nothing that this objective judges"
 	case hi <= allowed:
 		s.Status = Met
-		s.Reason = fmt.Sprintf("%s of the %s miss %s, %s may", percent(bad.V), eventNoun(o), goalText(o), percent(allowed))
+		s.Reason = fmt.Sprintf("%s of the %s miss %s, %s may", percent(bad.V), eventNoun(o), goal, percent(allowed))
 	case lo > allowed:
 		s.Status = Missed
-		s.Reason = fmt.Sprintf("%s of the %s miss %s, only %s may", percent(bad.V), eventNoun(o), goalText(o), percent(allowed))
+		s.Reason = fmt.Sprintf("%s of the %s miss %s, only %s may", percent(bad.V), eventNoun(o), goal, percent(allowed))
 	default:
 		s.Status = Undecided
-		s.Reason = fmt.Sprintf("%s [%s, %s] of the %s miss %s, %s may: the interval holds both answers", percent(bad.V), percent(bad.Lo), percent(bad.Hi), eventNoun(o), goalText(o), percent(allowed))
+		s.Reason = fmt.Sprintf("%s [%s, %s] of the %s miss %s, %s may: the interval holds both answers", percent(bad.V), percent(bad.Lo), percent(bad.Hi), eventNoun(o), goal, percent(allowed))
 		if s.MoreReps = repsToDecide(bad, allowed); s.MoreReps > 0 {
 			s.Reason += fmt.Sprintf("; about %d replications would decide", s.MoreReps)
 		}
@@ -130,6 +131,14 @@ func goalText(o slo.Objective) string {
 		return "one of " + o.All.Text(func(d clock.Duration) string { return seconds(d.Seconds()) })
 	}
 	return "the " + metricName(o.Metric) + " of " + seconds(o.Threshold.Seconds())
+}
+
+// inForceText is goalText where the threshold moves.
+func inForceText(o slo.Objective) string {
+	if o.Adaptive == nil {
+		return goalText(o)
+	}
+	return fmt.Sprintf("the %s in force (%s to %s)", metricName(o.Metric), seconds(o.Adaptive.Min.Seconds()), seconds(o.Adaptive.Max.Seconds()))
 }
 
 // eventNoun says what an objective counts.

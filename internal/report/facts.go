@@ -61,8 +61,13 @@ func (s *story) decidingFact() (fact, bool) {
 		f.Value, f.Extra = "> "+span(clock.Duration(s.r.End)), s.unanswered(now, h)
 	}
 	if s.focus != nil {
+		promised := plainSeconds(objective.Threshold.Seconds())
 		f.Bad = e.V > objective.Threshold.Seconds()
-		f.Extra = joinSentences("SLO: "+plainSeconds(objective.Threshold.Seconds())+" for "+target(objective.Target), f.Extra)
+		if a := s.focus.Adaptive; a != nil {
+			promised = fmt.Sprintf("adaptive, %s to %s,", plainSeconds(a.Min.Seconds()), plainSeconds(a.Max.Seconds()))
+			f.Bad = s.focus.Status == sim.Missed
+		}
+		f.Extra = joinSentences("SLO: "+promised+" for "+target(objective.Target), f.Extra)
 	}
 	f.Extra = joinSentences(f.Extra, s.modelError())
 	if then := s.row(s.first, s.class, s.cohort); then != nil {
@@ -268,6 +273,9 @@ func idleFloor(o *sim.SLO) string {
 	}
 	if e.V <= 0 {
 		return "No request of this objective misses it on an idle replica: all misses come from load."
+	}
+	if e.V < 1e-6 {
+		return "On an idle replica next to no request of this objective misses it: all misses come from load."
 	}
 	text := share(e.V) + " of the requests miss " + plainSeconds(o.Threshold.Seconds()) + " even on an idle replica"
 	if o.IdleLength > 0 {

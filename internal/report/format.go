@@ -167,6 +167,11 @@ func (s *story) oneReplication() string {
 			}
 		}
 	}
+	for i := range s.r.SLOs {
+		if n := s.r.SLOs[i].Attained.Batches; n > 0 {
+			return fmt.Sprintf("One replication: the only intervals are those of what the SLOs attained, from %d batches of it.", n)
+		}
+	}
 	return "One replication: no intervals."
 }
 

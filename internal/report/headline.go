@@ -20,7 +20,7 @@ func (s *story) headline() string {
 		return reason
 	}
 	h, ok := decides(s.focus.Objective)
-	if !ok {
+	if !ok || s.focus.Adaptive != nil {
 		return reason
 	}
 	e, threshold := h.Of(now), s.focus.Threshold.Seconds()

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"slosim/sim"
 	"slosim/sim/clock"
@@ -76,8 +77,8 @@ func (s *story) sloCard(o *sim.SLO) sloCard {
 	if b.BadMinutes.R > 0 && b.AllowedMinutes > 0 {
 		c.Minutes = fmt.Sprintf("By time: %s bad minutes in the run, %s allowed in %s.", minutes(b.BadMinutes), trimZeros(number(b.AllowedMinutes, 1)), span(o.Window))
 	}
-	if o.Status == sim.Undecided && o.MoreReps > 0 {
-		c.Reason = joinSentences(c.Reason, fmt.Sprintf("about %s would decide it", plural(o.MoreReps, "more replication")))
+	if o.Status == sim.Undecided && o.MoreReps > 0 && !strings.Contains(c.Reason, "would decide") {
+		c.Reason = joinSentences(c.Reason, fmt.Sprintf("about %s would decide it", plural(o.MoreReps, "replication")))
 	}
 	return c
 }

@@ -273,6 +273,9 @@ func (s *story) heldText(h sim.HeldChange) string {
 		return fmt.Sprintf("%s, planned for %s, was not due before the run ended.", clean(h.Change), s.moment(h.Planned))
 	}
 	if h.Held == 0 {
+		if len(s.r.Seeds) == 1 {
+			return clean(h.Change) + " started as planned."
+		}
 		return fmt.Sprintf("%s started as planned in all of %s.", clean(h.Change), n)
 	}
 	text := fmt.Sprintf("%s, planned for %s, was held back in %d of %s", clean(h.Change), s.moment(h.Planned), h.Held, n)

@@ -97,13 +97,13 @@ func (r *Review) advice() string {
 }
 
 func (r *Review) causeGrid() report.Grid {
-	g := report.Grid{Caption: "Why: one thing taken away at a time, " + r.Hours, Left: 2, Head: []string{"world", "what differs", "TTFT P99", "bad share", "burn rate", "explains"}}
+	g := report.Grid{Caption: "Why: one thing taken away at a time, " + r.Hours, Left: 2, Head: []string{"world", "what differs", "explains", "TTFT P99", "bad share", "burn rate"}}
 	for _, c := range r.Causes {
 		explains := percent(math.Round(float64(c.Explains)*1000) / 1000)
 		if c.Kind == "with" || c.Kind == "without" || math.IsNaN(float64(c.Explains)) {
 			explains = ""
 		}
-		g.Rows = append(g.Rows, []string{c.Name, c.What, secs(c.P99), percent(float64(c.Bad)), burn(float64(c.Burn)), explains})
+		g.Rows = append(g.Rows, []string{c.Name, c.What, explains, secs(c.P99), percent(float64(c.Bad)), burn(float64(c.Burn))})
 	}
 	g.Notes = []string{"Explains: the share of the bad requests added by the change that go with what was taken away. The shares overlap where causes act together, so they need not add up to 100 %."}
 	return g
@@ -165,10 +165,10 @@ func (r *Review) promiseText() string {
 	var said []string
 	top := math.Ceil(float64(r.Promises[0].New))
 	for t := top; t >= 1 && t > top-6; t-- {
-		text := fmt.Sprintf("%g s is out of reach of %d replicas more", t, r.Promises[len(r.Promises)-1].Replicas)
+		text := fmt.Sprintf("%g s is out of reach of %s more", t, plural(r.Promises[len(r.Promises)-1].Replicas, "replica"))
 		for _, p := range r.Promises {
 			if float64(p.New) <= t {
-				text = fmt.Sprintf("%g s costs %s per month (+%d replicas)", t, money(float64(p.USD)), p.Replicas)
+				text = fmt.Sprintf("%g s costs %s per month (+%s)", t, money(float64(p.USD)), plural(p.Replicas, "replica"))
 				if p.Replicas == 0 {
 					text = fmt.Sprintf("%g s costs nothing", t)
 				}

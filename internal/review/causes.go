@@ -28,7 +28,7 @@ var ablations = []ablation{
 	{"no bursts", "arrivals evenly spaced", steady},
 	{"no failures", "no fault, wear or deployment", unbroken},
 	{"instant cold start", "new replicas serve at once", instant},
-	{noQueueing, "8 times the replicas: what remains no capacity mends", manyReplicas},
+	{noQueueing, "8 times the replicas: the rest no capacity mends", manyReplicas},
 }
 
 // eachPool calls f on copies of the pools.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"slosim/internal/report"
+	"slosim/sim/clock"
 )
 
 // Summary is what a comparison reads of a run's summary.json.
@@ -155,7 +156,8 @@ func differences(runs []*Summary) []string {
 }
 
 func span(s *Summary) string {
-	return fmt.Sprintf("%g h from %g h on, pre-roll %g min", s.Experiment.Duration/3600, s.Experiment.Start/3600, s.Experiment.Warmup/60)
+	text := func(s float64) string { return report.Span(clock.FromSeconds(s)) }
+	return fmt.Sprintf("%s from %s on, pre-roll %s", text(s.Experiment.Duration), text(s.Experiment.Start), text(s.Experiment.Warmup))
 }
 
 // Compare prints finished runs side by side.

@@ -29,8 +29,10 @@ type SLO struct {
 	Worse      bool       `json:"worse"`      // beyond chance at the family-wise level
 	Rule       string     `json:"rule"`
 
-	diffs  []float64 // of the bad share, per replication
-	window clock.Duration
+	diffs       []float64 // of the bad share, per replication
+	window      clock.Duration
+	adaptive    bool // the threshold moves
+	unprojected bool // the run is too short to say what becomes of the budget after it
 }
 
 // When is an instant of the experiment.
@@ -49,6 +51,8 @@ func compareSLO(before, after *world, k int) SLO {
 		out.IdleFloor = Number(f.V)
 	}
 	out.Gone = gone(after, k)
+	out.adaptive = o.Adaptive != nil
+	out.unprojected = after.reps[0].SLOs[k].Budget.Needs != ""
 	bad, spent, quantile := after.badShares(k), after.each(spentOf(k)), after.each(quantileOf(k))
 	b := sloLike(before.e, after.e, k)
 	if b < 0 {
@@ -164,7 +168,7 @@ type Class struct {
 	E2E    Paired `json:"e2e_p99_s"`
 	Rate   Paired `json:"answered_per_s"`
 	Failed Paired `json:"not_ok_share"`
-	Hurt   string `json:"hurt"` // "worse", "better" or "same" by TTFT P99
+	Hurt   string `json:"hurt"` // "worse", "better" or "same" by TTFT P99; "new" without one before
 }
 
 func compareClasses(before, after *world) []Class {
@@ -195,6 +199,8 @@ func compareClasses(before, after *world) []Class {
 			}
 		}
 		switch {
+		case math.IsNaN(float64(line.P99.Before.V)):
+			line.Hurt = "new"
 		case line.P99.Diff.Lo > 0:
 			line.Hurt = "worse"
 		case line.P99.Diff.Hi < 0:

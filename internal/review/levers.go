@@ -141,7 +141,7 @@ func (s *search) isolation(pool string, p sim.Pool) []candidate {
 		x["replicas"], x["max_prompt"] = int64(splits[d-1].short), border
 		long["name"], long["replicas"], long["min_prompt"] = pool+"-long", int64(splits[d-1].long), border
 		t["pool"] = append(list, long)
-		return fmt.Sprintf("prompts of %s tokens and more on %d replicas of their own, %d for the others", report.Whole(border), splits[d-1].long, splits[d-1].short), nil
+		return fmt.Sprintf("prompts of %s tokens and more on %s of their own, %d for the others", report.Whole(border), plural(splits[d-1].long, "replica"), splits[d-1].short), nil
 	}}}
 }
 
@@ -221,11 +221,15 @@ func (s *search) offered(class string) float64 {
 	return perS * (c.Prompt.Mean.V + c.Output.Mean.V)
 }
 
-// slim scales a prompt distribution.
+// slim scales a prompt distribution, or a length that all prompts have.
 func slim(x map[string]any, by float64) (string, error) {
+	if n, ok := numeric(x["prompt"]); ok {
+		x["prompt"] = int64(max(1, math.Round(n*by)))
+		return fmt.Sprintf("prompts of %s tokens, %s of the planned length", report.Whole(x["prompt"].(int64)), percent(math.Round(by*1000)/1000)), nil
+	}
 	p, ok := x["prompt"].(map[string]any)
 	if !ok {
-		return "", errors.New("the launch has no prompt distribution of its own")
+		return "", errors.New("the launch has no prompt lengths of its own that could be scaled")
 	}
 	mean := float64(0)
 	for _, key := range []string{"mean", "p99", "p50", "median", "sd", "min", "max"} {

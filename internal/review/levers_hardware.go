@@ -33,7 +33,7 @@ func (s *search) hardwareLevers() []candidate {
 		tp := widths[d-1]
 		x["tensor_parallel"], x["replicas"] = int64(tp), int64(replicas(tp))
 		resize(x, replicas(tp))
-		return fmt.Sprintf("tensor_parallel = %d, %d replicas of %s", tp, replicas(tp), pool)
+		return fmt.Sprintf("tensor_parallel = %d, %s of %s", tp, plural(replicas(tp), "replica"), pool)
 	})}}
 	if gpus := alternatives(p.Deployment.GPU); len(gpus) > 0 {
 		list = append(list, candidate{name: "another GPU", asks: "platform", doses: len(gpus), scan: true, unpriced: true, edit: in(func(_ tree, x map[string]any, d int) string {
@@ -50,7 +50,7 @@ func (s *search) hardwareLevers() []candidate {
 			x["role"], x["replicas"] = "decode", int64(p.Replicas-n)
 			prefill["name"], prefill["role"], prefill["replicas"] = pool+"-prefill", "prefill", int64(n)
 			t["pool"] = append(t["pool"].([]map[string]any), prefill)
-			return fmt.Sprintf("%d of the %d replicas of %s compute prompts, %d decode", n, p.Replicas, pool, p.Replicas-n)
+			return fmt.Sprintf("%d of the %d replicas of %s for prompts, %d to decode", n, p.Replicas, pool, p.Replicas-n)
 		})})
 	}
 	return append(list, s.priority(pool, p)...)

@@ -28,7 +28,7 @@ func (r *Review) Document() *report.Document {
 	}
 	d.Sections = append(d.Sections, report.Section{ID: "effect", Title: "What changes", Lead: "Last phase, " + r.Phase + ". Differences are paired by replication, with 95 % intervals.",
 		Grids: []report.Grid{r.sloGrid(), r.classGrid(), r.bandGrid(), r.costGrid()}})
-	why := report.Section{ID: "why", Title: "Why", Lead: strings.Join(r.Why, " ")}
+	why := report.Section{ID: "why", Title: "Why", Grids: r.whyGrids()}
 	if len(r.Causes) > 0 {
 		why.Grids = append(why.Grids, r.causeGrid())
 	}
@@ -70,7 +70,7 @@ func (r *Review) pageHeadline() string {
 	switch r.Verdict.Call {
 	case Block:
 		text := fmt.Sprintf("The launch breaks %s", s.Name)
-		if !math.IsNaN(float64(s.Quantile.After.V)) {
+		if !math.IsNaN(float64(s.Quantile.After.V)) && !s.adaptive {
 			text += fmt.Sprintf(": %s against %s promised", secs(s.Quantile.After.V), secs(s.Threshold))
 		}
 		if s.Gone != nil && s.GoneBefore == nil {
@@ -97,17 +97,20 @@ func (r *Review) facts() []report.Fact {
 	if s := r.deciding(); s != nil {
 		f := report.Fact{Label: s.Name + ", " + r.Phase, Value: percent(float64(s.Bad.After.V)) + " miss", Change: "without the launch: " + percent(float64(s.Bad.Before.V)), Bad: s.Status == sim.Missed,
 			Basis: fmt.Sprintf("%s may; difference %s", percent(float64(s.Allowed)), interval(s.Bad.Diff, points))}
-		if !math.IsNaN(float64(s.Quantile.After.V)) {
+		if !math.IsNaN(float64(s.Quantile.After.V)) && !s.adaptive {
 			f.Label = fmt.Sprintf("%s P%s, %s", strings.ToUpper(string(s.Metric)), short(100*(1-float64(s.Allowed))), r.Phase)
 			f.Value = secs(s.Quantile.After.V)
 			f.Change = fmt.Sprintf("without the launch: %s; promised: %s", secs(s.Quantile.Before.V), secs(s.Threshold))
 		}
 		gone := "not in the window"
+		if s.unprojected {
+			gone = "not in the run"
+		}
 		if s.Gone != nil {
 			gone = s.Gone.Text
 		}
 		out = append(out, f, report.Fact{Label: report.Span(s.window) + " error budget gone", Value: gone, Bad: s.Gone != nil,
-			Change: "without the launch: " + when(s.GoneBefore),
+			Change: "without the launch: " + s.when(s.GoneBefore),
 			Basis:  "burn rate " + arrow(s.Burn, burn) + ", last phase"})
 	}
 	for _, l := range r.Levers {

@@ -40,7 +40,7 @@ func (s *search) pairs(ctx context.Context, list []candidate, found []*Lever) []
 			case single.pass && l.dose >= single.dose:
 				s.untried(c.name, fmt.Errorf("%s needs the same dose alone", list[i].name))
 			case len(l.Restores) <= len(found[best].Restores) && !l.pass:
-				s.untried(c.name, fmt.Errorf("together they restore no more than %s alone", list[best].name))
+				s.untried(c.name, fmt.Errorf("with less than it takes alone they restore no more than %s does", list[best].name))
 			default:
 				l.rank = len(list) + len(out)
 				out = append(out, l)

@@ -10,6 +10,7 @@ import (
 	"slosim/sim"
 	"slosim/sim/clock"
 	"slosim/sim/slo"
+	"slosim/workloads"
 )
 
 // PostMortem is the same review told of an incident that has happened: what came when,
@@ -26,7 +27,7 @@ func (r *Review) PostMortem() *report.Document {
 		report.Section{ID: "timeline", Title: "Timeline", Plots: r.plots(), Grids: []report.Grid{r.timeline()}},
 		report.Section{ID: "detection", Title: "Detection", Grids: []report.Grid{r.detection()}},
 		report.Section{ID: "effect", Title: "Who was hurt, and what it cost", Grids: []report.Grid{r.spentGrid(), r.classGrid(), r.bandGrid(), r.costGrid()}})
-	why := report.Section{ID: "why", Title: "Causes", Lead: strings.Join(r.Why, " ")}
+	why := report.Section{ID: "why", Title: "Causes", Grids: r.whyGrids()}
 	if len(r.Causes) > 0 {
 		why.Grids = append(why.Grids, r.causeGrid())
 	}
@@ -49,11 +50,22 @@ func (r *Review) incident() *sim.Result { return r.after.reps[0] }
 func (r *Review) began() clock.Time {
 	var at clock.Time
 	for i, c := range r.after.e.Changes {
-		if t := clock.Time(c.At); i == 0 || t < at {
+		if t, ok := r.startOf(c); ok && (i == 0 || t < at) {
 			at = t
 		}
 	}
 	return at
+}
+
+// startOf is when a change begins, later than planned where an error budget held it
+// back; false where it never did.
+func (r *Review) startOf(c workloads.Change) (clock.Time, bool) {
+	for _, h := range r.incident().Held {
+		if h.Change == c.Name && h.Held > 0 {
+			return clock.Time(clock.FromSeconds(h.Start.V)), h.Start.R > 0
+		}
+	}
+	return clock.Time(c.At), true
 }
 
 // detected is the first alert on any objective since the launch began.
@@ -105,12 +117,16 @@ func (r *Review) timeline() report.Grid {
 		}
 	}
 	for _, c := range r.after.e.Changes {
-		add(clock.Time(c.At), "launch", "%s begins", c.Name)
+		at, ok := r.startOf(c)
+		if !ok {
+			continue // held back to the end
+		}
+		add(at, "launch", "%s begins", c.Name)
 		if c.Ramp > 0 {
-			add(clock.Time(c.At+c.Ramp), "launch", "%s is fully out", c.Name)
+			add(at.Add(c.Ramp), "launch", "%s is fully out", c.Name)
 		}
 		if c.Until > 0 {
-			add(clock.Time(c.Until), "launch", "%s ends", c.Name)
+			add(at.Add(c.Until-c.At), "launch", "%s ends", c.Name)
 		}
 	}
 	for _, o := range x.SLOs {
@@ -145,6 +161,12 @@ func (r *Review) timeline() report.Grid {
 		add(a.At, "cluster", "%s", a.Text)
 	}
 	slices.SortStableFunc(list, func(a, b moment) int { return int(max(-1, min(1, a.at-b.at))) })
+	all := len(list)
+	if all > maxMoments { // adaptive thresholds move often
+		list = slices.DeleteFunc(list, func(m moment) bool {
+			return m.kind == "cluster" && strings.HasPrefix(m.what, "threshold of ")
+		})
+	}
 	g := report.Grid{Caption: "What happened when", Left: 4, Head: []string{"when", "since the launch", "kind", "what"}}
 	for _, m := range list[:min(len(list), maxMoments)] {
 		since := ""
@@ -153,7 +175,7 @@ func (r *Review) timeline() report.Grid {
 		}
 		g.Rows = append(g.Rows, []string{m.at.DayHour(r.start), since, m.kind, m.what})
 	}
-	if more := len(list) - maxMoments; more > 0 {
+	if more := all - min(len(list), maxMoments); more > 0 {
 		g.Notes = []string{fmt.Sprintf("%d further entries; sim run has them all.", more)}
 	}
 	return g
@@ -166,12 +188,13 @@ func (r *Review) detection() report.Grid {
 	g := report.Grid{Caption: "First alerts since the launch began", Left: 2, Head: []string{"objective", "alert", "severity", "after", "budget spent by then", "alerts in all"}}
 	for _, o := range r.incident().SLOs {
 		row := []string{o.Name, "none", "", "never", "", "0"}
-		n := 0
-		for _, a := range o.Alerts {
+		n, first := 0, clock.Never
+		for _, a := range o.Alerts { // pair by pair
 			if a.Fired < r.began() {
 				continue
 			}
-			if n++; n == 1 {
+			if n++; a.Fired < first {
+				first = a.Fired
 				row = []string{o.Name, a.Name, a.Severity, report.Span(a.Fired.Sub(r.began())), percent(spentAt(o.Budget.Curve, a.Fired)), ""}
 			}
 		}
@@ -215,7 +238,7 @@ func (r *Review) prevention() []step {
 	out = append(out, step{"Review launches in CI: sim review, exit status 1 at BLOCK", fmt.Sprintf("this review calls it %s before anything ships", r.Verdict.Call), "platform"})
 	for _, c := range r.Canary {
 		if c.Shows == "breaks" && float64(c.Share) < 1 {
-			out = append(out, step{fmt.Sprintf("A canary at %s of the launch, watched for %s minutes or more", percent(float64(c.Share)), report.Number(float64(c.Minutes))), "it would have shown the damage on " + c.SLO, "product"})
+			out = append(out, step{fmt.Sprintf("A canary at %s of the launch, watched for %s or more", percent(float64(c.Share)), plural(int(c.Minutes), "minute")), "it would have shown the damage on " + c.SLO, "product"})
 			break
 		}
 	}

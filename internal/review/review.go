@@ -160,7 +160,9 @@ func compareWorlds(before, after *world, material, chance float64) *Review {
 	}
 	r.series = newSeriesPair(before, after)
 	for _, c := range e.Changes {
-		r.moments = append(r.moments, report.Moment{T: clock.Time(c.At), Name: c.Name})
+		if at, ok := r.startOf(c); ok {
+			r.moments = append(r.moments, report.Moment{T: at, Name: c.Name})
+		}
 	}
 	for k := range e.SLOs {
 		if len(after.reps) > 1 && sloLike(before.e, e, k) >= 0 {

@@ -12,8 +12,13 @@ import (
 // interval writes "+1.2 [1.1, 1.3]".
 func interval(e Estimate, write func(float64) string) string {
 	text := signed(float64(e.V), write)
-	if math.IsNaN(float64(e.V)) {
+	switch {
+	case math.IsNaN(float64(e.V)):
 		return "–"
+	case math.IsInf(float64(e.V), 1):
+		return "without bound"
+	case math.IsInf(float64(e.V), -1):
+		return "an end of it"
 	}
 	if e.Lo == e.Hi || math.IsInf(float64(e.V), 0) {
 		return text
@@ -51,7 +56,7 @@ func (r *Review) sloGrid() report.Grid {
 			status = "new: " + string(s.Status)
 		}
 		g.Rows = append(g.Rows, []string{s.Name, status, arrow(s.Bad, percent), interval(s.Bad.Diff, points),
-			when(s.GoneBefore) + " → " + when(s.Gone), arrow(s.Quantile, seconds), arrow(s.Burn, burn), percent(float64(s.Allowed))})
+			s.goneText(), arrow(s.Quantile, seconds), arrow(s.Burn, burn), percent(float64(s.Allowed))})
 	}
 	return g
 }
@@ -66,11 +71,23 @@ func burn(v float64) string {
 	return short(v)
 }
 
-func when(w *When) string {
-	if w == nil {
-		return "never"
+// goneText says when the budget is gone in either world.
+func (s *SLO) goneText() string {
+	if s.unprojected && s.GoneBefore == nil && s.Gone == nil {
+		return "not in the run"
 	}
-	return w.Text
+	return s.when(s.GoneBefore) + " → " + s.when(s.Gone)
+}
+
+// when says when the budget is gone; a short run knows only itself.
+func (s *SLO) when(w *When) string {
+	switch {
+	case w != nil:
+		return w.Text
+	case s.unprojected:
+		return "not in the run"
+	}
+	return "never"
 }
 
 // classGrid tells who is hurt.
@@ -118,6 +135,9 @@ func (r *Review) costGrid() report.Grid {
 			return report.Number(v) + " " + c.Unit
 		}
 		diff := interval(c.Value.Diff, write)
+		if c.Unit == "%" {
+			diff = interval(c.Value.Diff, points)
+		}
 		if c.Unit == "$" && c.Value.Before.V == 0 && c.Value.After.V == 0 {
 			continue
 		}
@@ -164,12 +184,24 @@ func (r *Review) Terminal(w io.Writer) {
 }
 
 // whyLines are the first few explanations.
+// whyGrids is what the change's world shows, a finding per line.
+func (r *Review) whyGrids() []report.Grid {
+	if len(r.Why) == 0 {
+		return nil
+	}
+	g := report.Grid{Caption: "What the world with the change shows", Left: 1, Head: []string{"finding"}}
+	for _, line := range r.Why {
+		g.Rows = append(g.Rows, []string{line})
+	}
+	return []report.Grid{g}
+}
+
 func (r *Review) whyLines() []string { return r.Why[:min(len(r.Why), 4)] }
 
 // Markdown is the review for a pull request.
 func (r *Review) Markdown() []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## sim review: %s\n\n**%s** %s\n\n", r.Verdict.Call, escape(r.Title), escape(r.Headline()))
+	fmt.Fprintf(&b, "## sim review: %s\n\n**%s**\n\n%s\n\n", r.Verdict.Call, escape(r.Title), escape(r.Headline()))
 	if a := r.advice(); a != "" {
 		fmt.Fprintf(&b, "**What to do:** %s\n\n", escape(a))
 	}

@@ -34,6 +34,13 @@ func secs(v Number) string {
 	return report.Seconds(float64(v))
 }
 
+func plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return report.Whole(int64(n)) + " " + one + "s"
+}
+
 // money writes dollars.
 func money(v float64) string {
 	if math.IsNaN(v) {
