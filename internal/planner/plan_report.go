@@ -55,8 +55,8 @@ func (p *Plan) reasons() []string {
 	return out
 }
 
-// Grids are the tables for the terminal.
-func (p *Plan) Grids() []report.Grid {
+// tables are the candidates, the prices and the front.
+func (p *Plan) tables() []report.Grid {
 	c := report.Grid{Caption: p.Experiment.Name + ": " + p.headline(), Head: []string{"candidate", "status", "needs", "replicas", "GPUs", "$ an hour", "TTFT P99", "why"}, Left: 2, Notes: p.reasons()}
 	for _, x := range p.Candidates {
 		row := []string{x.Name, x.Status, "–", "–", "–", "–", "–", x.Why}
@@ -69,6 +69,18 @@ func (p *Plan) Grids() []report.Grid {
 		c.Rows = append(c.Rows, row)
 	}
 	return []report.Grid{c, p.priceGrid(), p.frontGrid()}
+}
+
+// Grids are the tables for the terminal: none without a row, and in words what a narrow
+// terminal has no column for: why a candidate is out.
+func (p *Plan) Grids() []report.Grid {
+	grids := p.tables()
+	for _, x := range p.Candidates {
+		if x.Needs == 0 && x.Why != "" {
+			grids[0].Notes = append(grids[0].Notes, fmt.Sprintf("%s: %s: %s.", x.Name, x.Status, x.Why))
+		}
+	}
+	return slices.DeleteFunc(grids, func(g report.Grid) bool { return len(g.Rows) == 0 })
 }
 
 func (p *Plan) priceGrid() report.Grid {
@@ -130,7 +142,7 @@ func (p *Plan) Document(command string) *report.Document {
 	for _, t := range p.front() {
 		names, labels, values = append(names, fmt.Sprintf("%s, %d replicas, %s", t.Candidate, t.Replicas, p.money(t.Cost))), append(labels, p.money(t.Cost)), append(values, t.P99.V)
 	}
-	grids := p.Grids()
+	grids := p.tables()
 	d.Sections = []report.Section{{ID: "candidates", Title: "Candidates", Grids: grids[:1]}, {ID: "price", Title: "The price of each second", Grids: grids[1:2]}}
 	front := report.Section{ID: "front", Title: "Cost against P99", Grids: grids[2:]}
 	if len(values) > 1 {
@@ -143,7 +155,7 @@ func (p *Plan) Document(command string) *report.Document {
 // Markdown writes the tables.
 func (p *Plan) Markdown(w io.Writer) {
 	fmt.Fprintf(w, "# Plan for %s\n\n", p.Experiment.Name)
-	for _, g := range append(p.Grids(), p.ledgerGrid()) {
+	for _, g := range append(p.tables(), p.ledgerGrid()) {
 		g.Markdown(w)
 	}
 }

@@ -59,7 +59,10 @@ func (r *Report) summary() report.Grid {
 			grade = "= " + grade
 		}
 		row := []string{v.Formula, v.Claims, grade, fmt.Sprintf("%d/%d/%d", v.Safe, v.Optimistic, v.Wasteful), signed(v.MedianErr), signed(v.WorstErr), "–", "–"}
-		if claims[v.Claims].sizing {
+		switch {
+		case v.Safe+v.Optimistic+v.Wasteful == 0: // nothing was answered
+			row[4], row[5] = "–", "–"
+		case claims[v.Claims].sizing:
 			row[6], row[7] = fmt.Sprintf("−%d +%d", v.Missing, v.ExtraGPUs), fmt.Sprintf("%+.0f", v.ExtraUSD)
 		}
 		g.Rows = append(g.Rows, row)
