@@ -347,7 +347,7 @@ func (p *planning) learn(c *Candidate, x *Point) {
 	}
 	switch {
 	case c.hi == 0 && c.lo >= p.spec.Most:
-		c.Status, c.Why = "fails", fmt.Sprintf("not with %d replicas: %s", c.lo, c.Binding)
+		c.Status, c.Why = "fails", fmt.Sprintf("not with %s: %s", several(c.lo, "replica", "replicas"), c.Binding)
 	case c.hi == 0:
 		c.next = min(c.lo+c.step, p.spec.Most)
 		c.step *= 2
@@ -380,7 +380,7 @@ func (p *planning) prune() {
 	}
 	for _, c := range p.plan.Candidates {
 		if c.Status == "" && p.cost(c, p.extra(c.lo+1)) > best*(1+1e-12) {
-			c.Status, c.Why = "pruned", fmt.Sprintf("at least %d replicas: dearer than what holds already", c.lo+1)
+			c.Status, c.Why = "pruned", fmt.Sprintf("at least %s: dearer than what holds already", several(c.lo+1, "replica", "replicas"))
 		}
 	}
 }
