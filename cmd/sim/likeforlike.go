@@ -36,6 +36,8 @@ func printOverlay(w io.Writer, o *report.Overlay) {
 		}
 		if len(m.Measured) > 0 {
 			line("mean", mean(m.Measured), mean(m.Simulated))
+		} else if m.Mean > 0 {
+			line("mean", m.Mean, mean(m.Simulated))
 		}
 		for _, q := range []float64{.5, .9, .95, .99} {
 			want, known := m.Published[q]

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,6 +24,9 @@ type overlay struct {
 
 	mu   sync.Mutex
 	seen measured.Latencies
+	sent sent
+
+	replications int // that sent something
 }
 
 // newOverlay reads the result that --measured names; nil without the flag.
@@ -33,7 +37,7 @@ func newOverlay(f runFlags, e sim.Experiment) (*overlay, error) {
 		}
 		return nil, nil
 	}
-	runs, err := measured.ReadFile(f.measured)
+	runs, err := measured.ReadResult(f.measured)
 	if err != nil {
 		return nil, err
 	}
@@ -56,12 +60,18 @@ func (o *overlay) observer() func(sim.Served) {
 		return nil
 	}
 	return func(s sim.Served) {
-		if int(s.Class) != o.class || s.Send < 0 || s.Send >= o.span || s.Last == clock.Never {
+		if int(s.Class) != o.class || s.Send < 0 || s.Send >= o.span {
 			return
 		}
 		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.sent.n++
+		o.replications = max(o.replications, s.Replication+1)
+		if s.Last == clock.Never {
+			return
+		}
+		o.sent.add(int(s.Prompt), int(s.Output))
 		o.seen.Add(s.First.Sub(s.Send).Seconds(), s.Last.Sub(s.Send).Seconds(), int(s.Output))
-		o.mu.Unlock()
 	}
 }
 
@@ -76,12 +86,17 @@ func (o *overlay) done() *report.Overlay {
 			want.Add(q.TTFT, q.E2E, q.Output)
 		}
 	}
-	out := &report.Overlay{Name: filepath.Base(o.run.File), Class: o.name, Notes: o.run.Notes}
+	out := &report.Overlay{Name: filepath.Base(o.run.File), Class: o.name, Notes: append(slices.Clone(o.run.Notes), o.otherTraffic()...)}
 	for _, m := range []struct {
 		name      string
 		want, got []float64
 	}{{"TTFT", want.TTFT, o.seen.TTFT}, {"TPOT", want.TPOT, o.seen.TPOT}, {"E2E", want.E2E, o.seen.E2E}} {
 		metric := report.OverlayMetric{Name: m.name, Measured: sorted(m.want), Simulated: sorted(m.got), Published: map[float64]float64{}}
+		for _, f := range o.run.Figures {
+			if f.Metric == m.name+" mean" {
+				metric.Mean = f.Value
+			}
+		}
 		for suffix, q := range map[string]float64{" P50": .5, " P90": .9, " P95": .95, " P99": .99} {
 			for _, f := range o.run.Figures {
 				if f.Metric == m.name+suffix {
@@ -98,4 +113,48 @@ func sorted(values []float64) []float64 {
 	values = slices.Clone(values)
 	slices.Sort(values)
 	return values
+}
+
+// sent counts what was sent, and sums the lengths of what was answered.
+type sent struct{ n, answered, prompt, output int }
+
+func (t *sent) add(prompt, output int) {
+	t.answered, t.prompt, t.output = t.answered+1, t.prompt+prompt, t.output+output
+}
+
+// unlike is how far the mean lengths or the rate of two loads may lie apart and still
+// be called alike; an assumption.
+const unlike = .1
+
+// otherTraffic says where the traffic that was simulated is not what was measured:
+// their latencies then differ for that reason alone.
+func (o *overlay) otherTraffic() []string {
+	var want sent
+	last := 0.0
+	for _, q := range o.run.Load.Requests {
+		want.n++
+		if !q.Failed {
+			want.add(q.Prompt, q.Output)
+		}
+		last = max(last, q.At)
+	}
+	if want.answered == 0 || o.sent.answered == 0 {
+		return nil
+	}
+	var parts []string
+	compare := func(what string, measured, simulated float64) {
+		if math.Abs(simulated-measured) > unlike*measured {
+			parts = append(parts, fmt.Sprintf("%s %.4g, not %.4g", what, simulated, measured))
+		}
+	}
+	mean := func(sum int, of sent) float64 { return float64(sum) / float64(of.answered) }
+	compare("mean prompt", mean(want.prompt, want), mean(o.sent.prompt, o.sent))
+	compare("mean output", mean(want.output, want), mean(o.sent.output, o.sent))
+	if span := o.span.Seconds() * float64(o.replications); last > 0 && o.run.Load.InFlight == 0 {
+		compare("requests/s", float64(want.n-1)/last, float64(o.sent.n)/span)
+	}
+	if parts == nil {
+		return nil
+	}
+	return []string{"the simulated traffic is not the measured one (" + strings.Join(parts, "; ") + "): the differences above are of the traffic too"}
 }

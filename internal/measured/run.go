@@ -25,6 +25,8 @@ type Run struct {
 	Figures []Figure
 	Notes   []string // what is assumed because the source does not say it
 	Full    bool     // by its own figures and Little's law as many requests were in flight as may run
+	NoLoad  error    // what of the load the source does not say; nil = it can be sent again
+	drawn   string   // how send times were drawn that the source does not say
 	Reject  string   // why the run cannot be replayed; "" = it can
 }
 

@@ -21,6 +21,20 @@ const leastRequests = 10
 // with one request per row. The runs' Source is "user"; of the deployment they
 // know at most the model. The error says what is missing.
 func ReadFile(path string) ([]Run, error) {
+	runs, err := ReadResult(path)
+	for i := range runs {
+		if runs[i].NoLoad != nil {
+			return nil, runs[i].NoLoad
+		}
+		if note := runs[i].drawn; note != "" {
+			runs[i].Notes = append(runs[i].Notes, note)
+		}
+	}
+	return runs, err
+}
+
+// ReadResult is ReadFile for who only compares latencies: the load need not be known.
+func ReadResult(path string) ([]Run, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, plain(err))
@@ -204,14 +218,12 @@ func readVLLMBench(v map[string]json.RawMessage, path string) (Run, error) {
 		q.Failed = i < len(errs) && errs[i] != "" || outputs[i] == 0 || ttfts[i] == 0
 		run.Load.Requests = append(run.Load.Requests, q)
 	}
-	if err := run.arrivals(starts, rate, hasRate, burstiness, path); err != nil {
-		return run, err
-	}
+	run.arrivals(starts, rate, hasRate, burstiness, path)
 	return run, nil
 }
 
 // arrivals sets the send times: as recorded, or drawn at the rate.
-func (r *Run) arrivals(starts []float64, rate float64, hasRate bool, burstiness float64, path string) error {
+func (r *Run) arrivals(starts []float64, rate float64, hasRate bool, burstiness float64, path string) {
 	n := len(r.Load.Requests)
 	switch {
 	case len(starts) == n && n > 0:
@@ -225,13 +237,12 @@ func (r *Run) arrivals(starts []float64, rate float64, hasRate bool, burstiness 
 		r.Load.InFlight = 0 // the real send times already hold the cap's effect
 	case hasRate && !math.IsInf(rate, 0) && rate > 0:
 		gammaArrivals(r, rate, burstiness)
-		r.Notes = append(r.Notes, fmt.Sprintf("send times are not in the file: drawn at %g requests/s, burstiness %g", rate, burstiness))
+		r.drawn = fmt.Sprintf("send times are not in the file: drawn at %g requests/s, burstiness %g", rate, burstiness)
 	case r.Load.InFlight > 0 || math.IsInf(rate, 0):
 		// all wait at the client from the start
 	default:
-		return fmt.Errorf("%s: neither start_times nor request_rate nor max_concurrency: the load cannot be replayed", path)
+		r.NoLoad = fmt.Errorf("%s: neither start_times nor request_rate nor max_concurrency: the load cannot be replayed", path)
 	}
-	return nil
 }
 
 // summarisedVLLM takes a result without per-request lists.
@@ -254,7 +265,8 @@ func summarisedVLLM(run Run, v map[string]json.RawMessage, path string, rate flo
 			run.Figures = append(run.Figures, Figure{Metric: m.metric, Value: f / 1000})
 		}
 	}
-	return run, run.arrivals(nil, rate, hasRate, burstiness, path)
+	run.arrivals(nil, rate, hasRate, burstiness, path)
+	return run, nil
 }
 
 // readGuidellm reads guidellm's benchmarks. Its own TPOT includes TTFT, so only
@@ -289,9 +301,7 @@ func readGuidellm(raw json.RawMessage, path string) ([]Run, error) {
 		if len(run.Load.Requests) == 0 {
 			return nil, fmt.Errorf("%s: benchmark %d has no successful requests with request_start_time, time_to_first_token_ms, prompt_tokens and output_tokens; was it written without --output-extras requests?", path, k+1)
 		}
-		if err := run.arrivals(starts, 0, false, 1, path); err != nil {
-			return nil, err
-		}
+		run.arrivals(starts, 0, false, 1, path)
 		runs = append(runs, run)
 	}
 	if len(runs) == 0 {

@@ -43,7 +43,7 @@ func (f *Formula) ask(ctx context.Context, dir, scenario string, in Inputs) (flo
 	cmd := exec.CommandContext(ctx, f.Command[0], f.Command[1:]...)
 	cmd.Dir = dir
 	cmd.Stdin = bytes.NewReader(text)
-	cmd.WaitDelay = time.Second // for what its children keep open
+	cmd.WaitDelay = time.Second // for what its children keep open; what it wrote itself is there
 	var stdout, stderr bounded
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err = cmd.Run()
@@ -52,7 +52,7 @@ func (f *Formula) ask(ctx context.Context, dir, scenario string, in Inputs) (flo
 		return 0, fmt.Errorf("%s: no answer within %v: %w", f.Command[0], limit, errTimeout)
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
-	case err != nil:
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		return 0, fmt.Errorf("%s: %w%s", strings.Join(f.Command, " "), err, lastLine(stderr.b.String()))
 	}
 	return answer(stdout.b.Bytes(), f.Field)

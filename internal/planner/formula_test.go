@@ -100,6 +100,14 @@ func TestBadPlannersGetAMessage(t *testing.T) {
 	}
 }
 
+// A planner that leaves a child behind has answered all the same.
+func TestAnAnswerCountsAlthoughAChildLivesOn(t *testing.T) {
+	fm := Formula{Name: "forks", Claims: "gpus", Command: []string{"sh", "-c", `sleep 3 & echo '{"gpus": 2}'`}, Timeout: 20, Field: "gpus"}
+	if v, err := fm.ask(context.Background(), ".", "here", Inputs{"rate": 1}); v != 2 || err != nil {
+		t.Errorf("%v, %v; want 2", v, err)
+	}
+}
+
 // Erlang's C and the others have the values of ENGINE §10.
 func TestQueueingFormulas(t *testing.T) {
 	for _, c := range []struct {

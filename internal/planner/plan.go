@@ -3,6 +3,7 @@ package planner
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -127,6 +128,10 @@ type planning struct {
 // reason.
 func (p *planning) candidates() error {
 	combos := [][]string{nil}
+	if err := p.spec.check(); err != nil {
+		return err
+	}
+	var undeployable []error
 	for _, c := range p.spec.Choices {
 		var next [][]string
 		for _, combo := range combos {
@@ -153,6 +158,7 @@ func (p *planning) candidates() error {
 		}
 		if err != nil {
 			c.Status, c.Why = "fails", firstLine(err)
+			undeployable = append(undeployable, err)
 			continue
 		}
 		if c.pool = slices.IndexFunc(e.Pools, func(x sim.Pool) bool { return x.Name == p.spec.Pool || p.spec.Pool == "" }); c.pool < 0 {
@@ -160,6 +166,38 @@ func (p *planning) candidates() error {
 		}
 		c.base = scaled(e, math.Max(1, p.spec.Spike))
 		c.base.Title = c.Name
+	}
+	if len(undeployable) == len(combos) { // a typing error, most likely: there is nothing to simulate
+		return &InputError{undeployable[0]}
+	}
+	return nil
+}
+
+// check refuses choices that contradict each other or the search, and prices that
+// nothing would pay.
+func (s *PlanSpec) check() error {
+	seen, gpus := map[string]bool{}, map[string]bool{}
+	for _, c := range s.Choices {
+		switch {
+		case seen[c.Path]:
+			return inputErrorf("%s is chosen twice: give all its values in one list", c.Path)
+		case s.Pool != "" && c.Path == "pool."+s.Pool+".replicas":
+			return inputErrorf("%s is what the plan looks for: bound it with --max-replicas, or count another pool with --pool", c.Path)
+		}
+		seen[c.Path] = true
+		values := map[string]bool{}
+		for _, v := range c.Values {
+			if values[v] {
+				return inputErrorf("%s: %s is there twice", c.Path, v)
+			}
+			values[v] = true
+			gpus[v] = gpus[v] || strings.HasSuffix(c.Path, ".gpu")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Prices)) {
+		if !gpus[name] {
+			return inputErrorf("--price %s=%g: no candidate has this GPU; name it in --gpu, spelled the same", name, s.Prices[name])
+		}
 	}
 	return nil
 }
@@ -309,7 +347,7 @@ func (p *planning) learn(c *Candidate, x *Point) {
 	}
 	switch {
 	case c.hi == 0 && c.lo >= p.spec.Most:
-		c.Status, c.Why = "fails", fmt.Sprintf("not with %d replicas: %s", c.lo, c.Binding)
+		c.Status, c.Why = "fails", fmt.Sprintf("not with %s: %s", several(c.lo, "replica", "replicas"), c.Binding)
 	case c.hi == 0:
 		c.next = min(c.lo+c.step, p.spec.Most)
 		c.step *= 2
@@ -342,7 +380,7 @@ func (p *planning) prune() {
 	}
 	for _, c := range p.plan.Candidates {
 		if c.Status == "" && p.cost(c, p.extra(c.lo+1)) > best*(1+1e-12) {
-			c.Status, c.Why = "pruned", fmt.Sprintf("at least %d replicas: dearer than what holds already", c.lo+1)
+			c.Status, c.Why = "pruned", fmt.Sprintf("at least %s: dearer than what holds already", several(c.lo+1, "replica", "replicas"))
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (p *Plan) headline() string {
 	if b == nil {
 		return "No candidate holds every SLO"
 	}
-	return fmt.Sprintf("%s: %d replicas on %d GPUs, $%s an hour", b.Name, b.Replicas, b.GPUs, report.Number(b.Cost))
+	return fmt.Sprintf("%s: %s on %s, $%s an hour", b.Name, several(b.Replicas, "replica", "replicas"), several(b.GPUs, "GPU", "GPUs"), report.Number(b.Cost))
 }
 
 // reasons say how sure the answer is and what binds.
@@ -37,17 +37,21 @@ func (p *Plan) reasons() []string {
 	if b == nil {
 		return nil
 	}
-	out := []string{fmt.Sprintf("%d replicas hold every SLO with %s confidence over %d seeds; TTFT P99 %s.", b.Needs, report.Percent(p.Spec.Confidence), p.Experiment.Replications, interval(b.P99))}
+	out := []string{fmt.Sprintf("%s every SLO with %s confidence over %d seeds; TTFT P99 %s.", several(b.Needs, "replica holds", "replicas hold"), report.Percent(p.Spec.Confidence), p.Experiment.Replications, interval(b.P99))}
 	if b.Replicas > b.Needs {
 		out = append(out, fmt.Sprintf("%d more for redundancy (factor %s) and failures (%d).", b.Replicas-b.Needs, report.Number(math.Max(1, p.Spec.Redundancy)), p.Spec.Spare))
 	}
 	if b.Binding != "" {
 		out = append(out, fmt.Sprintf("With a replica fewer, %s is missed: it is what binds.", b.Binding))
-	} else {
+	} else if b.Needs > 1 {
 		out = append(out, "One replica fewer is overloaded: the work itself binds.")
 	}
 	for _, f := range p.Fresh {
-		out = append(out, fmt.Sprintf("On fresh seeds %d replicas %s: %s attained %s.", f.Replicas, map[bool]string{true: "hold", false: "did not hold"}[f.Holds], f.Binding, report.Percent(f.Attained)))
+		held := several(f.Replicas, "replica holds", "replicas hold")
+		if !f.Holds {
+			held = several(f.Replicas, "replica", "replicas") + " did not hold"
+		}
+		out = append(out, fmt.Sprintf("On fresh seeds %s: %s attained %s.", held, f.Binding, report.Percent(f.Attained)))
 	}
 	if p.Spec.Spike > 1 {
 		out = append(out, fmt.Sprintf("All of it at %s times the traffic.", report.Number(p.Spec.Spike)))
@@ -55,8 +59,8 @@ func (p *Plan) reasons() []string {
 	return out
 }
 
-// Grids are the tables for the terminal.
-func (p *Plan) Grids() []report.Grid {
+// tables are the candidates, the prices and the front.
+func (p *Plan) tables() []report.Grid {
 	c := report.Grid{Caption: p.Experiment.Name + ": " + p.headline(), Head: []string{"candidate", "status", "needs", "replicas", "GPUs", "$ an hour", "TTFT P99", "why"}, Left: 2, Notes: p.reasons()}
 	for _, x := range p.Candidates {
 		row := []string{x.Name, x.Status, "–", "–", "–", "–", "–", x.Why}
@@ -69,6 +73,25 @@ func (p *Plan) Grids() []report.Grid {
 		c.Rows = append(c.Rows, row)
 	}
 	return []report.Grid{c, p.priceGrid(), p.frontGrid()}
+}
+
+func several(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Grids are the tables for the terminal: none without a row, and in words what a narrow
+// terminal has no column for: why a candidate is out.
+func (p *Plan) Grids() []report.Grid {
+	grids := p.tables()
+	for _, x := range p.Candidates {
+		if x.Needs == 0 && x.Why != "" {
+			grids[0].Notes = append(grids[0].Notes, fmt.Sprintf("%s: %s: %s.", x.Name, x.Status, x.Why))
+		}
+	}
+	return slices.DeleteFunc(grids, func(g report.Grid) bool { return len(g.Rows) == 0 })
 }
 
 func (p *Plan) priceGrid() report.Grid {
@@ -120,7 +143,7 @@ func (p *Plan) ledgerGrid() report.Grid {
 // Document is the plan as a page.
 func (p *Plan) Document(command string) *report.Document {
 	d := &report.Document{Title: "Plan for " + p.Experiment.Name, Headline: p.headline(), Lead: strings.Join(p.reasons(), " "),
-		Setting: fmt.Sprintf("%d candidates, %d simulations", len(p.Candidates), p.Sims), Command: command}
+		Setting: fmt.Sprintf("%s, %s", several(len(p.Candidates), "candidate", "candidates"), several(p.Sims, "simulation", "simulations")), Command: command}
 	if b := p.Best; b != nil {
 		d.Facts = []report.Fact{{Label: "replicas", Value: fmt.Sprint(b.Replicas), Basis: fmt.Sprintf("%d needed", b.Needs)}, {Label: "GPUs", Value: fmt.Sprint(b.GPUs)},
 			{Label: "a month", Value: "$" + report.Number(b.Cost*720), Basis: "30 days"}, {Label: "TTFT P99", Value: seconds(b.P99.V), Basis: interval(b.P99)}}
@@ -130,8 +153,11 @@ func (p *Plan) Document(command string) *report.Document {
 	for _, t := range p.front() {
 		names, labels, values = append(names, fmt.Sprintf("%s, %d replicas, %s", t.Candidate, t.Replicas, p.money(t.Cost))), append(labels, p.money(t.Cost)), append(values, t.P99.V)
 	}
-	grids := p.Grids()
-	d.Sections = []report.Section{{ID: "candidates", Title: "Candidates", Grids: grids[:1]}, {ID: "price", Title: "The price of each second", Grids: grids[1:2]}}
+	grids := p.tables()
+	d.Sections = []report.Section{{ID: "candidates", Title: "Candidates", Grids: grids[:1]}}
+	if len(p.Prices) > 0 {
+		d.Sections = append(d.Sections, report.Section{ID: "price", Title: "The price of each second", Grids: grids[1:2]})
+	}
 	front := report.Section{ID: "front", Title: "Cost against P99", Grids: grids[2:]}
 	if len(values) > 1 {
 		front.Plots = []report.Plot{{ID: "pareto", Title: "Pareto front", Aid: "TTFT P99 by cost", Unit: "s", Log: true, Names: names, Labels: labels, Below: "cost", Lines: []report.PlotLine{{Label: "TTFT P99", Unit: "s", Values: values, Colour: "--p99"}}}}
@@ -143,7 +169,7 @@ func (p *Plan) Document(command string) *report.Document {
 // Markdown writes the tables.
 func (p *Plan) Markdown(w io.Writer) {
 	fmt.Fprintf(w, "# Plan for %s\n\n", p.Experiment.Name)
-	for _, g := range append(p.Grids(), p.ledgerGrid()) {
+	for _, g := range append(p.tables(), p.ledgerGrid()) {
 		g.Markdown(w)
 	}
 }

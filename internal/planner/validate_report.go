@@ -59,12 +59,21 @@ func (r *Report) summary() report.Grid {
 			grade = "= " + grade
 		}
 		row := []string{v.Formula, v.Claims, grade, fmt.Sprintf("%d/%d/%d", v.Safe, v.Optimistic, v.Wasteful), signed(v.MedianErr), signed(v.WorstErr), "–", "–"}
-		if claims[v.Claims].sizing {
+		switch {
+		case v.Safe+v.Optimistic+v.Wasteful == 0: // nothing was answered
+			row[4], row[5] = "–", "–"
+		case claims[v.Claims].sizing:
 			row[6], row[7] = fmt.Sprintf("−%d +%d", v.Missing, v.ExtraGPUs), fmt.Sprintf("%+.0f", v.ExtraUSD)
 		}
 		g.Rows = append(g.Rows, row)
 	}
 	return g
+}
+
+// overview is what the page begins with: the tables that have a row.
+func (r *Report) overview() []report.Grid {
+	out := append([]report.Grid{r.summary(), r.where()}, r.troubles()...)
+	return slices.DeleteFunc(out, func(g report.Grid) bool { return len(g.Rows) == 0 })
 }
 
 // where says of each formula where it breaks and why.
@@ -240,7 +249,7 @@ func (r *Report) Document(command string) *report.Document {
 	for _, k := range []string{"safe", "optimistic", "wasteful", "optimistic and wasteful"} {
 		d.Facts = append(d.Facts, report.Fact{Label: k, Value: fmt.Sprint(counts[k]), Basis: "formulas"})
 	}
-	d.Sections = append(d.Sections, report.Section{ID: "summary", Title: "The formulas", Grids: append([]report.Grid{r.summary(), r.where()}, r.troubles()...)})
+	d.Sections = append(d.Sections, report.Section{ID: "summary", Title: "The formulas", Grids: r.overview()})
 	for i := range r.File.Formulas {
 		fm := &r.File.Formulas[i]
 		d.Sections = append(d.Sections, report.Section{ID: fmt.Sprintf("f%d", i), Title: fm.Name, Lead: r.about(fm), Grids: append(r.heat(fm), r.byRegion(i))})
@@ -292,7 +301,7 @@ func (r *Report) byRegion(i int) report.Grid {
 // Markdown writes the tables.
 func (r *Report) Markdown(w io.Writer) {
 	fmt.Fprintf(w, "# %s\n\n", r.File.Title)
-	for _, g := range append([]report.Grid{r.summary(), r.where()}, r.troubles()...) {
+	for _, g := range r.overview() {
 		g.Markdown(w)
 	}
 	for i := range r.File.Formulas {

@@ -265,6 +265,18 @@ func (s *story) fleet(gpus int) string {
 	return out + " in " + plural(len(s.r.Experiment.Pools), "pool")
 }
 
+// unansweredShare is the share of an objective's bad events that no stage made late:
+// rejected, failed, or given up by the client.
+func unansweredShare(o *sim.SLO) (share float64) {
+	for _, b := range o.Blame {
+		switch b.Stage {
+		case "rejected", "never answered", "given up":
+			share += b.Share
+		}
+	}
+	return share
+}
+
 // idleFloor writes what no number of GPUs can mend; "" when nothing is to say.
 func idleFloor(o *sim.SLO) string {
 	e := o.IdleFloor
@@ -272,7 +284,14 @@ func idleFloor(o *sim.SLO) string {
 		return ""
 	}
 	if e.V <= 0 {
-		return "No request of this objective misses it on an idle replica: all misses come from load."
+		const none = "No request of this objective misses it on an idle replica: "
+		switch unanswered := unansweredShare(o); {
+		case o.Bad == 0:
+			return none + "only load could make one miss it."
+		case unanswered >= .5:
+			return none + "the GPUs are fast enough, most misses are requests that got no answer."
+		}
+		return none + "all misses come from load."
 	}
 	if e.V < 1e-6 {
 		return "On an idle replica next to no request of this objective misses it: all misses come from load."

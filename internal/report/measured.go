@@ -25,6 +25,7 @@ type OverlayMetric struct {
 	Measured, Simulated []float64
 	// Published holds the quantiles of a result without single values, by quantile.
 	Published map[float64]float64
+	Mean      float64 // of such a result, in seconds; 0 = not known
 }
 
 // overlayQuantiles are the points of a quantile curve.
@@ -55,6 +56,11 @@ func (s *story) measuredCharts() []*chart {
 			continue
 		}
 		out = append(out, measuredChart(m, o))
+	}
+	if len(out) > 0 {
+		for _, n := range o.Notes {
+			out[0].Aid += " Note: " + clean(n) + "."
+		}
 	}
 	return out
 }
