@@ -102,7 +102,13 @@ func (f *planSpecFlags) run(cmd *cobra.Command, file string) error {
 	if err != nil {
 		return &exit{exitInternal, err}
 	}
-	return f.finish(cmd, e.Name, plan, more)
+	if err := f.finish(cmd, e.Name, plan, more); err != nil {
+		return err
+	}
+	if plan.Best == nil { // nothing to deploy
+		return &exit{code: exitGate}
+	}
+	return nil
 }
 
 // spec turns the flags into what the planner takes.

@@ -53,7 +53,8 @@ func (f *planFlags) finish(cmd *cobra.Command, name string, s study, more map[st
 	if f.out == "" {
 		f.out = filepath.Join("out", name+"-"+cmd.Name())
 	}
-	if err := report.WriteStudy(f.out, s.Document(replay(cmd, cmd.Flags().Args())), s.Markdown, s.JSON, more); err != nil {
+	d := s.Document(replay(cmd, cmd.Flags().Args()))
+	if err := report.WriteStudy(f.out, d, s.Markdown, s.JSON, more); err != nil {
 		return &exit{exitInternal, err}
 	}
 	out := cmd.OutOrStdout()
@@ -61,6 +62,8 @@ func (f *planFlags) finish(cmd *cobra.Command, name string, s study, more map[st
 		for _, g := range s.Grids() {
 			g.Print(screen(out))
 		}
+	} else if d.Headline != "" {
+		fmt.Fprintln(out, d.Headline)
 	}
 	fmt.Fprintf(out, "Report: %s\n", filepath.Join(f.out, "report.html"))
 	return nil

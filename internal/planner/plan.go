@@ -298,6 +298,10 @@ func (p *planning) bounds(ctx context.Context) error {
 			}
 			c.bound = max(1, int(math.Ceil(.9*rate/s)))
 		}
+		if c.bound > p.spec.Most {
+			c.Status, c.Why = "fails", fmt.Sprintf("fewer than %d replicas are overloaded, and %d is the most allowed", c.bound, p.spec.Most)
+			continue
+		}
 		c.lo, c.next, c.step = c.bound-1, c.bound, 1
 		for _, s := range x.Runs[0].SLOs {
 			if s.IdleFloor.R > 0 && s.IdleFloor.V > 1-s.Target {
