@@ -177,3 +177,15 @@ func TestBadInput(t *testing.T) {
 	}
 	golden(t, filepath.Join("testdata", "errors.txt"), b.String())
 }
+
+// A sweep is no experiment, and is told the verb that takes it.
+func TestASweepIsToldItsVerb(t *testing.T) {
+	text, err := Shipped(Sweep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = Parse("s.toml", ".", text)
+	if err == nil || !strings.Contains(err.Error(), "sim sweep s.toml") || !config.IsInput(err) {
+		t.Error(err)
+	}
+}

@@ -60,6 +60,9 @@ func parse(src source, sets ...string) (sim.Experiment, config.Provenance, error
 	if err != nil {
 		return sim.Experiment{}, config.Provenance{}, err
 	}
+	if doc.Root().Has("vary") && !doc.Root().Has("pool") {
+		return sim.Experiment{}, config.Provenance{}, config.Errors{{File: src.file, Msg: "this is a sweep, not an experiment", Try: "run it with: sim sweep " + src.file}}
+	}
 	l := &loader{doc: doc, dir: src.dir}
 	l.read()
 	if err := doc.Err(); err != nil {

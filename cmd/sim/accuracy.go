@@ -94,6 +94,7 @@ func compare(ctx context.Context, dir string, f accuracyFlags, stdout, stderr io
 	o.Progress = func(done int) {
 		m.Update(progress.State{Stage: "replaying", Done: done, Total: len(runs), Unit: "runs"})
 	}
+	o.Progress(0)
 	rows, err := accuracy.Compare(ctx, runs, o)
 	m.Done()
 	if errors.Is(err, context.Canceled) {

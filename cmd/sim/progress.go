@@ -29,5 +29,5 @@ func (f *progressFlags) meter(stderr io.Writer) *progress.Meter {
 	case f.quiet:
 		mode = progress.Quiet
 	}
-	return progress.New(stderr, mode)
+	return progress.Start(stderr, mode)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slosim/experiments"
+	"slosim/internal/progress"
 	"slosim/internal/report"
 	"slosim/internal/review"
 	"slosim/sim"
@@ -99,6 +100,7 @@ func runReview(ctx context.Context, args []string, f reviewFlags, given func(str
 		return err
 	}
 	o := review.Options{Queue: q, Store: f.store, Progress: m.Update, TimeLimit: f.limit, Material: f.material, Chance: change.Review.Chance, Levers: f.levers, Variance: f.variance, Incident: f.incident, Version: versionText(), Command: commandLine(replay)}
+	m.Update(progress.State{Stage: "review"})
 	r, err := review.Run(ctx, base, change, text, o)
 	m.Done()
 	closeQueue()

@@ -18,6 +18,7 @@ const maxBytes = 1 << 20
 // error and, setting by setting, where each value came from.
 type Doc struct {
 	file     string
+	what     string // it is, for messages; "" = the experiment
 	text     string
 	lines    []int // byte offset of each line
 	root     *node

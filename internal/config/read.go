@@ -126,7 +126,7 @@ func Read[T any](t *Table, key string, u Unit[T], rules ...Rule[T]) T {
 func (t *Table) missing(key, what, example string) {
 	where := t.label
 	if where == "" {
-		where = "the experiment"
+		where = cmp.Or(t.doc.what, "the experiment")
 	}
 	t.doc.report(t.node, t.node.at, Error{Key: t.Path(key),
 		Msg: fmt.Sprintf("%s has no %q", where, key), Allowed: what, Try: "add a line such as: " + example})

@@ -10,6 +10,9 @@ import (
 // the table engine of any [[pool]].
 type Schema map[string][]string
 
+// Call names what the document is, for messages; without it, "the experiment".
+func (d *Doc) Call(what string) { d.what = what }
+
 // SetSchema makes every key of the schema one that messages offer, whether or
 // not it counts in this document. From then on, reading a key that the schema
 // does not have is a fault of the program. Synonyms are what people call a key

@@ -61,6 +61,7 @@ type Meter struct {
 	drawn bool // a line is on the terminal
 	said  bool // plain or JSON lines were written
 	ended bool
+	stop  chan struct{} // ends Start's clock; nil = there is none
 }
 
 // New starts a meter on w, which is usually os.Stderr.
@@ -74,6 +75,38 @@ func New(w io.Writer, mode Mode) *Meter {
 	return m
 }
 
+// Start is New with a clock: lines come in their time also while a job has nothing
+// new to tell, such as during a long simulation. Done ends it.
+func Start(w io.Writer, mode Mode) *Meter {
+	m := New(w, mode)
+	if mode == Quiet {
+		return m
+	}
+	m.stop = make(chan struct{})
+	go func() {
+		tick := time.NewTicker(jsonEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-m.stop:
+				return
+			case <-tick.C:
+				m.again()
+			}
+		}
+	}()
+	return m
+}
+
+// again shows the state as it is, if a line is due.
+func (m *Meter) again() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.state.Stage != "" {
+		m.show(m.now())
+	}
+}
+
 // Update tells how far the job is.
 func (m *Meter) Update(s State) {
 	m.mu.Lock()
@@ -83,6 +116,11 @@ func (m *Meter) Update(s State) {
 		m.stage = now
 	}
 	m.state = s
+	m.show(now)
+}
+
+// show writes a line if one is due.
+func (m *Meter) show(now time.Time) {
 	if m.ended || m.mode == Quiet {
 		return
 	}
@@ -132,6 +170,9 @@ func (m *Meter) Done() {
 		return
 	}
 	m.ended = true
+	if m.stop != nil {
+		close(m.stop)
+	}
 	switch {
 	case m.mode == JSON:
 		m.json(m.now(), true)
@@ -174,7 +215,10 @@ func (m *Meter) line(now time.Time) string {
 
 // text is the same for a log.
 func (m *Meter) text(now time.Time) string {
-	return m.state.Stage + ": " + strings.Join(m.parts(now), ", ")
+	if parts := m.parts(now); len(parts) > 0 {
+		return m.state.Stage + ": " + strings.Join(parts, ", ")
+	}
+	return m.state.Stage
 }
 
 func (m *Meter) parts(now time.Time) []string {

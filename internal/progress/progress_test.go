@@ -106,3 +106,43 @@ func TestTheLineTellsShareSpeedAndRest(t *testing.T) {
 		}
 	}
 }
+
+// A job that has nothing new to tell for minutes still shows that it lives.
+func TestLinesComeDuringALongSimulation(t *testing.T) {
+	m, b, at := clocked(Auto)
+	m.again() // nothing is known yet
+	m.Update(State{Stage: "sweep", Total: 4, Unit: "simulations"})
+	for range 20 {
+		*at = at.Add(time.Second)
+		m.again()
+	}
+	m.Update(State{Stage: "review"})
+	*at = at.Add(10 * time.Second)
+	m.again()
+	want := "sim: sweep: 0 of 4 simulations\nsim: sweep: 0 of 4 simulations\nsim: review\n"
+	if b.String() != want {
+		t.Errorf("\n%s", b.String())
+	}
+	m, b, at = clocked(JSON)
+	m.Update(State{Stage: "sweep", Total: 4})
+	for range 20 {
+		*at = at.Add(time.Second)
+		m.again()
+	}
+	if n := strings.Count(b.String(), "\n"); n != 21 {
+		t.Errorf("%d lines in 20 s", n)
+	}
+}
+
+// Start's clock ends with Done, however often that is called.
+func TestStartEndsWithDone(t *testing.T) {
+	var b bytes.Buffer
+	m := Start(&b, JSON)
+	m.Done()
+	m.Done()
+	select {
+	case <-m.stop:
+	default:
+		t.Error("the clock goes on")
+	}
+}

@@ -84,6 +84,7 @@ func Parse(path, dir, text string) (*File, error) {
 		return nil, err
 	}
 	doc.SetSchema(schema, synonyms)
+	doc.Call("the sweep")
 	f := &File{Path: path, Dir: dir, Name: strings.TrimSuffix(filepath.Base(path), ".toml")}
 	root := doc.Root()
 	f.Title = config.Read(root, "title", config.Text, config.Default("", ""))
@@ -100,6 +101,9 @@ func Parse(path, dir, text string) (*File, error) {
 		f.Factors = append(f.Factors, f.factor(t))
 	}
 	f.reported(root.Sub("report", `[report]`))
+	if root.Has("pool") || root.Has("traffic") {
+		return nil, config.Errors{{File: path, Msg: "this is an experiment, not a sweep", Try: fmt.Sprintf("sim run %s simulates it; to vary it, write a sweep with experiment = %q", path, filepath.Base(path))}}
+	}
 	root.Done()
 	f.check(doc, root, tables)
 	return f, doc.Err()
@@ -203,10 +207,34 @@ func setText(v any, top bool) string {
 	return fmt.Sprint(v)
 }
 
+// fixed are the settings that are the sweep's own, or mean nothing to a simulation, and
+// what to do instead.
+var fixed = map[string]string{
+	"seed":             "all points have the same seeds; for more of them: [design] seeds = 5",
+	"replications":     "simulations of each point: [design] seeds = 5",
+	"max_replications": "simulations of each point: [design] seeds = 5",
+	"precision":        "simulations of each point: [design] seeds = 5",
+	"title":            "it is prose",
+	"question":         "it is prose",
+}
+
+// twice returns a text that a list has twice; "" = none.
+func twice(list []string) string {
+	for i, x := range list {
+		if slices.Contains(list[:i], x) {
+			return x
+		}
+	}
+	return ""
+}
+
 // factor reads a [[vary]].
 func (f *File) factor(t *config.Table) design.Factor {
 	var x design.Factor
 	x.Set = config.Read(t, "set", config.Text, config.Required, config.Example[string](`"pool.main.replicas"`))
+	if what := fixed[x.Set]; what != "" {
+		t.Errorf("set", "settings that change what is simulated", what, "%s cannot be varied", x.Set)
+	}
 	x.Name = config.Read(t, "name", config.Text, config.Default(lastPart(x.Set), "the end of its path"), config.Example[string](`"replicas"`))
 	if t.Has("values") {
 		x.Values = config.Read(t, "values", valuesUnit, config.Required)
@@ -218,6 +246,12 @@ func (f *File) factor(t *config.Table) design.Factor {
 		}
 		if x.Labels = config.Read(t, "labels", config.Texts, config.Default([]string(nil), "the values themselves"), config.Example[[]string](`["short", "long"]`)); x.Labels != nil && len(x.Labels) != len(x.Values) {
 			t.Errorf("labels", "as many as values", "", "%d labels for %d values", len(x.Labels), len(x.Values))
+		}
+		if v := twice(x.Values); v != "" {
+			t.Errorf("values", "each value once", "", "%s is listed twice", v)
+		}
+		if v := twice(x.Labels); v != "" {
+			t.Errorf("labels", "a label of its own for each value", "", "%q labels two values", v)
 		}
 		return x
 	}

@@ -211,6 +211,13 @@ func (f *File) metrics(e *sim.Experiment) ([]Metric, error) {
 		if len(list) > 1 {
 			m.Name, m.Title, m.Column = k.name+":"+m.who, k.title+", "+m.who, m.Column+"_"+plainName(m.who)
 		}
+		same := func(o Metric) bool { return o.kind.name == k.name && o.who == m.who }
+		if slices.ContainsFunc(out, same) {
+			return nil, config.Errors{{File: f.Path, Key: "report.metrics", Msg: fmt.Sprintf("metrics lists %s twice", text), Try: "leave one out"}}
+		}
+		for slices.ContainsFunc(out, func(o Metric) bool { return o.Column == m.Column }) {
+			m.Column += "_" // of classes such as "a b" and "a-b"
+		}
 		out = append(out, m)
 	}
 	return out, nil

@@ -111,7 +111,7 @@ func TestAGridIsLaidOutAsWritten(t *testing.T) {
 func TestFaultsAreToldAtTheirPlace(t *testing.T) {
 	const head = "experiment = \"tiny.toml\"\n"
 	for want, text := range map[string]string{
-		`has no "experiment"`:           "[[vary]]\nset = \"pool.main.replicas\"\nvalues = [1, 2]\n",
+		`the sweep has no "experiment"`: "[[vary]]\nset = \"pool.main.replicas\"\nvalues = [1, 2]\n",
 		"there is nothing to vary":      head,
 		"did you mean \"samples\"":      head + "[design]\nkind = \"lhs\"\nsample = 3\n",
 		"samples has no meaning":        head + "[design]\nsamples = 3\n",
@@ -130,6 +130,10 @@ func TestFaultsAreToldAtTheirPlace(t *testing.T) {
 		"it takes no \":main\"":         head + "[report]\nmetrics = [\"usd_per_hour:main\"]\n",
 		"does not name two settings":    head + "[report]\nheat = [\"a\", \"b\"]\n[[vary]]\nset = \"pool.main.replicas\"\nvalues = [1, 2]\n",
 		"1000000 points on 3 seeds":     head + "[[vary]]\nset = \"pool.main.replicas\"\nfrom = 1\nto = 1000\nsteps = 1000\n[[vary]]\nset = \"traffic.chat.rate\"\nfrom = \"1/s\"\nto = \"5/s\"\nsteps = 1000\n",
+		"seed cannot be varied":         head + "[[vary]]\nset = \"seed\"\nvalues = [1, 2]\n",
+		"2 is listed twice":             head + "[[vary]]\nset = \"pool.main.replicas\"\nvalues = [1, 2, 2]\n",
+		"\"a\" labels two values":       head + "[[vary]]\nset = \"pool.main.replicas\"\nvalues = [1, 2]\nlabels = [\"a\", \"a\"]\n",
+		"this is an experiment":         tiny,
 		"has no value":                  head + "set = [\"duration\"]\n",
 		"did you mean \"vary\"":         head + "[[varry]]\nset = \"pool.main.replicas\"\n",
 	} {
@@ -459,6 +463,17 @@ func TestMetricsNameTheirClass(t *testing.T) {
 	f.Metrics = []string{"ttft_p99:nobody"}
 	if _, err := f.metrics(&e); err == nil || !strings.Contains(err.Error(), "chat, batch jobs") {
 		t.Error(err)
+	}
+	for _, metrics := range [][]string{{"ttft_p99:chat", "usd_per_hour", "ttft_p99:chat"}, {"ttft_p99", "ttft_p99: chat"}} {
+		f.Metrics = metrics
+		if _, err := f.metrics(&e); err == nil || !strings.Contains(err.Error(), "twice") {
+			t.Error(metrics, err)
+		}
+	}
+	e.Traffic = []workloads.Class{{Name: "a b"}, {Name: "a-b"}}
+	f.Metrics = []string{"ttft_p99:a b", "ttft_p99:a-b"}
+	if list, err := f.metrics(&e); err != nil || list[0].Column == list[1].Column {
+		t.Errorf("two classes in one column: %+v, %v", list, err)
 	}
 	f.Metrics = []string{"bad_share"}
 	if _, err := f.metrics(&e); err == nil || !strings.Contains(err.Error(), "no slo") {

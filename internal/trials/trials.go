@@ -43,7 +43,7 @@ type Options struct {
 	Queue    queue.Queue    // who simulates; nil = goroutines
 	Workers  int            // without Queue: trials side by side; 0 = one per core
 	Store    string         // folder of results; "" = nothing is remembered
-	Progress func(Progress) // called from one goroutine at a time, after each trial
+	Progress func(Progress) // called from one goroutine at a time, first and after each trial
 }
 
 // Local returns the queue of n goroutines; 0 = one per core.
@@ -77,6 +77,9 @@ func Each(ctx context.Context, list []Trial, o Options, got func(i int, x Outcom
 	}
 	r := &runner{options: o, got: got}
 	r.passed.Total = len(list)
+	if o.Progress != nil {
+		o.Progress(r.passed)
+	}
 	next := make(chan int)
 	var wg sync.WaitGroup
 	for range min(o.Side(), max(1, len(list))) {
@@ -115,6 +118,10 @@ func (r *runner) one(ctx context.Context, i int, t Trial) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := &r.passed
+	if o.Err != nil && ctx.Err() != nil { // cut off, not failed
+		r.got(i, o)
+		return
+	}
 	p.Done++
 	switch {
 	case o.Err != nil:
