@@ -22,12 +22,15 @@ func (f *progressFlags) add(cmd *cobra.Command, quiet string) {
 
 // meter starts the progress line.
 func (f *progressFlags) meter(stderr io.Writer) *progress.Meter {
-	mode := progress.Auto
+	return progress.Start(stderr, f.mode())
+}
+
+func (f *progressFlags) mode() progress.Mode {
 	switch {
 	case f.json:
-		mode = progress.JSON
+		return progress.JSON
 	case f.quiet:
-		mode = progress.Quiet
+		return progress.Quiet
 	}
-	return progress.Start(stderr, mode)
+	return progress.Auto
 }

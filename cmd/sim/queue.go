@@ -94,6 +94,9 @@ func (f *queueFlags) open(ctx context.Context, name string, m *progress.Meter) (
 	if err := f.check(); err != nil {
 		return nil, nil, &exit{exitInput, err}
 	}
+	if err := trials.CheckStore(f.store); err != nil {
+		return nil, nil, &exit{exitInput, err}
+	}
 	o := queue.Options{Version: trials.Version(versionText()), AckWait: f.ackWait, Log: m.Say}
 	var q queue.Queue
 	switch {

@@ -40,9 +40,9 @@ there has been nothing to do for the --idle time.
 The worker must be the same binary as the coordinator, and is refused otherwise.
 Traces come from the server; everything else that an experiment needs is in the task.
 
-Exit status: 0 nothing more to do; 2 wrong address, credentials or version; 3 this
-machine cannot work, for example with a full disk: its task goes to another worker;
-130 interrupted, likewise.`,
+Exit status: 0 nothing more to do; 2 wrong flags, credentials or version; 3 the server
+was not reached for the --idle time, or this machine cannot work, for example with a
+full disk: its task goes to another worker; 130 interrupted, likewise.`,
 		Example: "  sim worker --nats tls://nats.example:4222 --creds team.creds\n  sim worker --nats nats://desk:4222 --token-file token --parallel 16",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -88,7 +88,7 @@ func (f *workerFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		defer end()
 		go queue.UntilClosed(os.Stdin, end)
 	}
-	m := f.meter(stderr)
+	m := progress.New(stderr, f.mode()) // no clock: an idle worker is silent
 	var done, failed atomic.Int64
 	err = queue.Serve(ctx, s, trials.Work, queue.WorkerOptions{
 		Version: trials.Version(versionText()), Slots: f.parallel, Idle: f.idle, Files: f.cache, Log: m.Say,

@@ -84,7 +84,7 @@ func Start(w io.Writer, mode Mode) *Meter {
 	}
 	m.stop = make(chan struct{})
 	go func() {
-		tick := time.NewTicker(jsonEvery)
+		tick := time.NewTicker(jsonEvery / 4)
 		defer tick.Stop()
 		for {
 			select {

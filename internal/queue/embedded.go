@@ -34,7 +34,7 @@ func Start(dir, listen string) (*Embedded, error) {
 	}
 	lock, err := lockFile(filepath.Join(dir, "lock"))
 	if err != nil {
-		return nil, fmt.Errorf("%s is in use by another sim: wait for it, or choose another --out\n  (%w)", dir, err)
+		return nil, fmt.Errorf("%s is in use by another sim (%w)\n  wait for it, or start this one in another folder: the queue lies in out/ of the current one, whatever --out says", dir, err)
 	}
 	token, err := tokenIn(filepath.Join(dir, "token"))
 	if err != nil {

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"slosim/sim"
 )
@@ -40,7 +42,29 @@ type StoreError struct {
 }
 
 func (e *StoreError) Error() string {
-	return fmt.Sprintf("a result cannot be stored in %s: %v\n  what is there stays; make room and run the same command again", e.Dir, e.Err)
+	try := "what is there stays; make room and run the same command again"
+	if errors.Is(e.Err, fs.ErrExist) || errors.Is(e.Err, fs.ErrNotExist) || errors.Is(e.Err, fs.ErrPermission) || errors.Is(e.Err, syscall.ENOTDIR) || errors.Is(e.Err, syscall.EROFS) {
+		try = "choose a folder that can be written with --store, or --store \"\" to remember nothing"
+	}
+	return fmt.Sprintf("a result cannot be stored in %s: %v\n  %s", e.Dir, e.Err, try)
+}
+
+// CheckStore tells before anything is simulated that results cannot be stored in dir.
+func CheckStore(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		var f *os.File
+		if f, err = os.CreateTemp(dir, ".result-*"); err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+	}
+	if err != nil {
+		return &StoreError{dir, err}
+	}
+	return nil
 }
 
 // Unwrap returns the cause.

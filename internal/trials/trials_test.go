@@ -196,3 +196,42 @@ func TestCancelledTrialsSayso(t *testing.T) {
 		t.Error(files)
 	}
 }
+
+// A folder that cannot hold results is told before anything is simulated, with what
+// helps; the check leaves nothing behind.
+func TestAStoreIsCheckedBeforehand(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	if err := CheckStore(dir); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) > 0 {
+		t.Error(list, err)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var e *StoreError
+	if err := CheckStore(file); !errors.As(err, &e) || !strings.Contains(err.Error(), "--store") || strings.Contains(err.Error(), "room") {
+		t.Error(err)
+	}
+	if err := CheckStore(""); err != nil {
+		t.Error(err)
+	}
+}
+
+// What an interruption cuts off has not failed, and is not done either.
+func TestCutOffTrialsHaveNotFailed(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var last Progress
+	out := Run(ctx, make([]Trial, 3), Options{Workers: 1, Progress: func(p Progress) { last = p }})
+	if want := (Progress{Total: 3}); last != want {
+		t.Errorf("%+v", last)
+	}
+	for _, o := range out {
+		if !errors.Is(o.Err, context.Canceled) {
+			t.Error(o.Err)
+		}
+	}
+}
