@@ -26,7 +26,7 @@ func quick(e sim.Experiment) (sim.Experiment, error) {
 	}
 	label := "quick: one replication"
 	if short.Duration < full {
-		label = fmt.Sprintf("quick: the busiest two hours, from %s on, one replication", clock.Duration(at))
+		label = fmt.Sprintf("quick: the busiest two hours, from %s on, one replication", clock.Time(at).DayHour(e.Start))
 	}
 	short.Title += " (" + label + ")"
 	short.Name += "-quick"
@@ -39,6 +39,9 @@ const watchPoll = 500 * time.Millisecond
 
 // watch runs again whenever the experiment file is saved, until interrupted.
 func watch(ctx context.Context, file string, stderr io.Writer, run func() error) error {
+	if _, err := os.Stat(file); err != nil {
+		return &exit{exitInput, fmt.Errorf("--watch %s: there is no such file to watch\n  save the experiment to a file first", file)}
+	}
 	for {
 		before := stamp(file)
 		if err := run(); err != nil {
