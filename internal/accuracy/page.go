@@ -20,6 +20,7 @@ An error is predicted ÷ measured − 1. **Nothing is fitted here**: constants c
 constants were fitted on before are marked *(fitted)* and do not count for a goal. In brackets, where the requests are known one by one: the 95 %%
 interval of the *measured* figure, by a bootstrap over blocks of 50 requests. *(saturated)*: as many requests in flight as the engine may run;
 latency is then decided by a balance on a knife's edge, so capacity is what counts.
+How often the product's own intervals hold the truth is another question: [coverage.md](coverage.md).
 
 ## Goals
 

@@ -17,6 +17,8 @@ type candidate struct {
 	name, asks string
 	doses      int
 	scan       bool // more is not always better: try every dose
+	asFast     bool // an idle replica stays as fast as it is: what it misses stays missed
+	probe      bool // a dose may be overloaded by far: ask for its load first
 	unpriced   bool // what it costs is not known here
 	sheds      bool // it turns requests away: judge it by those that are answered
 	edit       func(t tree, dose int) (label string, err error)
@@ -88,7 +90,7 @@ func (s *search) poolLevers() []candidate {
 	})}}
 	if p.Engine.Kind == "vllm" {
 		limits := []int64{4096, 2048, 1024, 512, 256}
-		list = append(list, candidate{name: "chunk limit", asks: "platform", doses: len(limits), scan: true, edit: in(func(x map[string]any, d int) string {
+		list = append(list, candidate{name: "chunk limit", asks: "platform", doses: len(limits), scan: true, asFast: true, edit: in(func(x map[string]any, d int) string {
 			sub(x, "engine")["long_prefill_token_threshold"] = limits[d-1]
 			return fmt.Sprintf("long_prefill_token_threshold = %d", limits[d-1])
 		})})
@@ -131,7 +133,7 @@ func (s *search) isolation(pool string, p sim.Pool) []candidate {
 			splits = append(splits, split{total - long, long})
 		}
 	}
-	return []candidate{{name: "pool for long prompts", asks: "platform", doses: len(splits), scan: true, edit: func(t tree, d int) (string, error) {
+	return []candidate{{name: "pool for long prompts", asks: "platform", doses: len(splits), scan: true, asFast: true, edit: func(t tree, d int) (string, error) {
 		x := t.table("pool", pool)
 		list, ok := t["pool"].([]map[string]any)
 		if x == nil || !ok {

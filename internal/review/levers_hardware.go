@@ -29,7 +29,7 @@ func (s *search) hardwareLevers() []candidate {
 	widths := slices.DeleteFunc([]int{1, 2, 4, 8}, func(tp int) bool { return tp == max(1, p.Deployment.TP) })
 	// as many GPUs, or the next whole replica
 	replicas := func(tp int) int { return max(1, (p.Replicas*max(1, p.Deployment.TP)+tp-1)/tp) }
-	list := []candidate{{name: "another TP degree", asks: "platform", doses: len(widths), scan: true, edit: in(func(_ tree, x map[string]any, d int) string {
+	list := []candidate{{name: "another TP degree", asks: "platform", doses: len(widths), scan: true, probe: true, edit: in(func(_ tree, x map[string]any, d int) string {
 		tp := widths[d-1]
 		x["tensor_parallel"], x["replicas"] = int64(tp), int64(replicas(tp))
 		resize(x, replicas(tp))
@@ -44,7 +44,7 @@ func (s *search) hardwareLevers() []candidate {
 	}
 	if p.Engine.Kind == "vllm" && p.Replicas > 1 && p.Autoscale == nil && p.MinPrompt+p.MaxPrompt == 0 && len(s.after.e.Pools) == 1 {
 		shares := splits(p.Replicas)
-		list = append(list, candidate{name: "P/D split", asks: "platform", doses: len(shares), scan: true, edit: in(func(t tree, x map[string]any, d int) string {
+		list = append(list, candidate{name: "P/D split", asks: "platform", doses: len(shares), scan: true, probe: true, edit: in(func(t tree, x map[string]any, d int) string {
 			n := shares[d-1]
 			prefill := clone(x).(map[string]any)
 			x["role"], x["replicas"] = "decode", int64(p.Replicas-n)

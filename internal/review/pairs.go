@@ -26,28 +26,45 @@ func (s *search) pairs(ctx context.Context, list []candidate, found []*Lever) []
 	if best < 0 {
 		return nil
 	}
-	var out []*Lever
+	tried := make([]*Lever, len(list))
+	var jobs []func()
 	for i := range list {
-		if single := found[i]; slices.Contains(pairable, list[i].name) && single != nil {
-			c := both(&list[best], found[best].dose, &list[i])
-			if single.pass { // more than it takes alone is of no use
-				c.doses = single.dose
-			}
-			l, err := s.dose(ctx, &c)
-			switch {
-			case err != nil:
-				s.untried(c.name, err)
-			case single.pass && l.dose >= single.dose:
-				s.untried(c.name, fmt.Errorf("%s needs the same dose alone", list[i].name))
-			case len(l.Restores) <= len(found[best].Restores) && !l.pass:
-				s.untried(c.name, fmt.Errorf("with less than it takes alone they restore no more than %s does", list[best].name))
-			default:
-				l.rank = len(list) + len(out)
-				out = append(out, l)
-			}
+		single := found[i]
+		if !slices.Contains(pairable, list[i].name) || single == nil {
+			continue
+		}
+		jobs = append(jobs, func() { tried[i] = s.pair(ctx, &list[best], found[best], &list[i], single) })
+	}
+	inOrder(max(1, len(jobs)), jobs) // the lab decides how many run
+	var out []*Lever
+	for _, l := range tried {
+		if l != nil {
+			l.rank = len(list) + len(out)
+			out = append(out, l)
 		}
 	}
 	return out
+}
+
+// pair tries lever b beside a at its dose; nil when that gains nothing. l and single are
+// what a and b gave alone.
+func (s *search) pair(ctx context.Context, a *candidate, l *Lever, b *candidate, single *Lever) *Lever {
+	c := both(a, l.dose, b)
+	if single.pass { // more than it takes alone is of no use
+		c.doses = single.dose
+	}
+	x, err := s.dose(ctx, &c)
+	switch {
+	case err != nil:
+		s.untried(c.name, err)
+	case single.pass && x.dose >= single.dose:
+		s.untried(c.name, fmt.Errorf("%s needs the same dose alone", b.name))
+	case len(x.Restores) <= len(l.Restores) && !x.pass:
+		s.untried(c.name, fmt.Errorf("with less than it takes alone they restore no more than %s does", a.name))
+	default:
+		return x
+	}
+	return nil
 }
 
 // both is lever a at its dose, and b in all of its own.

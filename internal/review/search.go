@@ -22,6 +22,8 @@ const (
 	confirmReps = 2
 	fullFrom    = 2001
 	fullReps    = 2
+
+	searchWarmup = 10 * clock.Minute // of the searched hours: GPUs are warm and queues full by then
 )
 
 // search finds causes and levers on the busiest hours.
@@ -141,7 +143,9 @@ func (s *search) hours(e sim.Experiment) sim.Experiment {
 		e.Replications = 1
 		return e
 	}
-	return sim.Window(e, s.at)
+	e = sim.Window(e, s.at)
+	e.Warmup = min(e.Warmup, searchWarmup)
+	return e
 }
 
 // look simulates e's searched hours on the first seed.
@@ -202,9 +206,18 @@ func (s *search) dose(ctx context.Context, c *candidate) (*Lever, error) {
 		if err != nil {
 			return nil, err
 		}
+		if c.probe {
+			if err := s.bearable(ctx, v.e); err != nil {
+				return nil, err
+			}
+		}
 		return s.look(ctx, v.e)
 	}
-	best, goal, err := c.search(len(s.broken), look, func(w *world) []int { return s.meets(w, c.sheds) })
+	most := len(s.broken)
+	if c.asFast {
+		most -= s.beyondIdle()
+	}
+	best, goal, err := c.search(most, look, func(w *world) []int { return s.meets(w, c.sheds) })
 	if err != nil {
 		return nil, err
 	}
@@ -231,6 +244,38 @@ func (s *search) dose(ctx context.Context, c *candidate) (*Lever, error) {
 	}
 }
 
+// errOverloaded says that a deployment cannot serve the searched hours.
+var errOverloaded = errors.New("overloaded")
+
+// bearable returns an error if the closed form says that a pool is overloaded at the
+// peak: nothing is to be learnt from watching its queue grow.
+func (s *search) bearable(ctx context.Context, e sim.Experiment) error {
+	e = s.hours(e)
+	e.Seed, e.Duration, e.Warmup = s.after.e.Seed, min(e.Duration, 10*clock.Second), 0
+	r, err := s.lab.one(ctx, e)
+	if err != nil {
+		return err
+	}
+	for _, p := range r.Pools {
+		if p.PeakLoad > 1.05 {
+			return fmt.Errorf("%w: pool %s at %s of saturation", errOverloaded, p.Name, percent(math.Round(p.PeakLoad*100)/100))
+		}
+	}
+	return nil
+}
+
+// beyondIdle counts the broken objectives that too many requests miss even on an idle
+// replica.
+func (s *search) beyondIdle() int {
+	n := 0
+	for _, k := range s.broken {
+		if o := &s.after.reps[0].SLOs[k]; o.IdleFloor.R > 0 && o.IdleFloor.V > 1-o.Target {
+			n++
+		}
+	}
+	return n
+}
+
 // search returns the dose, and the objectives that it restores on the first seed.
 func (c *candidate) search(broken int, look func(int) (*world, error), meets func(*world) []int) (int, []int, error) {
 	if c.scan {
@@ -238,7 +283,7 @@ func (c *candidate) search(broken int, look func(int) (*world, error), meets fun
 		var impossible error
 		for d := 1; d <= c.doses; d++ {
 			w, err := look(d)
-			if config.IsInput(err) { // a dose that cannot be
+			if config.IsInput(err) || errors.Is(err, errOverloaded) { // a dose that cannot be
 				impossible = err
 				continue
 			}
@@ -251,7 +296,7 @@ func (c *candidate) search(broken int, look func(int) (*world, error), meets fun
 			if m := meets(w); len(m) > len(goal) {
 				best, goal = d, m
 			}
-			if len(goal) == broken {
+			if len(goal) >= broken && len(goal) > 0 {
 				break
 			}
 		}
