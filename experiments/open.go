@@ -101,3 +101,23 @@ func reason(err error) string {
 	}
 	return err.Error()
 }
+
+// Named reads a file of another kind than experiments, of which one ships under a name:
+// what is on disk, else the shipped one. It returns the path for messages, the folder
+// that names in the text are relative to, and the text; an error is of the input.
+func Named(path, name string) (file, dir, text string, err error) {
+	raw, err := os.ReadFile(path)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if missing && strings.TrimSuffix(filepath.Base(path), ".toml") == name {
+		text, err = Shipped(name)
+		return "experiments/" + name + ".toml", ".", text, err
+	}
+	if err != nil {
+		e := &config.Error{File: path, Msg: "the file cannot be read", Try: "the shipped one: experiments/" + name + ".toml"}
+		if missing {
+			e.Msg = "there is no such file"
+		}
+		return "", "", "", config.Errors{e}
+	}
+	return path, filepath.Dir(path), string(raw), nil
+}

@@ -17,7 +17,6 @@ func (c *cluster) cutOff(now clock.Time, f *fleet, i int) {
 			c.links.cancel(now, int32(id))
 			if !x.dead {
 				c.fail(now, x, int32(id), true)
-
 			}
 			c.arrived(now, int32(id)) // whereupon it is aborted: it is dead
 			continue

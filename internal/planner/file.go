@@ -3,9 +3,6 @@ package planner
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -68,20 +65,11 @@ var fileSynonyms = map[string]string{"grid.tp": "tensor_parallel", "formula.expr
 
 // Load reads a file of formulas, or the shipped one by its name.
 func Load(path string) (*File, error) {
-	text, err := os.ReadFile(path)
-	dir := filepath.Dir(path)
-	if errors.Is(err, fs.ErrNotExist) && strings.TrimSuffix(filepath.Base(path), ".toml") == experiments.Formulas {
-		shipped, shippedErr := experiments.Shipped(experiments.Formulas)
-		text, err, dir, path = []byte(shipped), shippedErr, ".", "experiments/"+experiments.Formulas+".toml"
-	}
+	path, dir, text, err := experiments.Named(path, experiments.Formulas)
 	if err != nil {
-		e := &config.Error{File: path, Msg: "the file cannot be read", Try: "the shipped one: experiments/" + experiments.Formulas + ".toml"}
-		if errors.Is(err, fs.ErrNotExist) {
-			e.Msg = "there is no such file"
-		}
-		return nil, config.Errors{e}
+		return nil, err
 	}
-	return Parse(path, dir, string(text))
+	return Parse(path, dir, text)
 }
 
 // Parse is Load for a text; commands are run in dir.

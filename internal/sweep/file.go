@@ -3,9 +3,7 @@ package sweep
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -61,20 +59,11 @@ var synonyms = map[string]string{
 
 // Load reads a sweep, or the shipped one.
 func Load(path string) (*File, error) {
-	text, err := os.ReadFile(path)
-	dir := filepath.Dir(path)
-	if errors.Is(err, fs.ErrNotExist) && strings.TrimSuffix(filepath.Base(path), ".toml") == experiments.Sweep {
-		shipped, shippedErr := experiments.Shipped(experiments.Sweep)
-		text, err, dir, path = []byte(shipped), shippedErr, ".", "experiments/"+experiments.Sweep+".toml"
-	}
+	path, dir, text, err := experiments.Named(path, experiments.Sweep)
 	if err != nil {
-		e := &config.Error{File: path, Msg: "the file cannot be read", Try: "the shipped one: experiments/" + experiments.Sweep + ".toml"}
-		if errors.Is(err, fs.ErrNotExist) {
-			e.Msg = "there is no such file"
-		}
-		return nil, config.Errors{e}
+		return nil, err
 	}
-	return Parse(path, dir, string(text))
+	return Parse(path, dir, text)
 }
 
 // Parse is Load for a text; the experiment is looked for in dir.
