@@ -38,6 +38,14 @@ type scenario struct {
 	until clock.Time
 
 	cancelled int
+	told      []telling // by the last play
+}
+
+// telling is when a replica told of an event: a gateway learns of it then.
+type telling struct {
+	At   clock.Time
+	Kind Kind
+	ID   int32
 }
 
 type act struct {
@@ -123,15 +131,17 @@ func drawChain(t *rapid.T, block int32, always bool) workloads.Chain {
 }
 
 // play drives a replica like the kernel does: events first, then what arrives.
-// s.cancelled counts the requests that left by Cancel.
+// s.cancelled counts the requests that left by Cancel, s.told keeps what was told when.
 func (s *scenario) play(v *VLLM, look func(now clock.Time)) []Event {
 	var out []Event
+	s.told = nil
 	handles := map[int32]int32{} // of requests that have not ended
 	drain := func(until clock.Time) {
 		for t, ok := v.Next(); ok && t <= until; t, ok = v.Next() {
 			n := len(out)
 			out = v.Advance(t, out)
 			for _, e := range out[n:] {
+				s.told = append(s.told, telling{t, e.Kind, e.ID})
 				if e.Kind == Finished || e.Kind == Rejected {
 					delete(handles, e.ID)
 				}
@@ -205,13 +215,17 @@ func TestStretchedEqualsSteppingEqualsReference(t *testing.T) {
 		var looks [2][]string
 		var spent [2]Spent
 		var events [2][]Event
+		var told [2][]telling
 		for k, sc := range []scenario{s, stepped} {
 			v := NewVLLM(sc.cfg)
 			events[k] = sorted(sc.play(v, func(now clock.Time) {
 				l := v.Load(now)
 				looks[k] = append(looks[k], fmt.Sprintf("running %d waiting %d blocks %d", l.Running, l.Waiting, l.Blocks))
 			}))
-			spent[k] = v.Spent(s.until)
+			spent[k], told[k] = v.Spent(s.until), sc.told
+			slices.SortFunc(told[k], func(a, b telling) int {
+				return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Kind, b.Kind))
+			})
 			if l := v.Load(s.until); l.Running == 0 && (l.Tokens != 0 || l.Blocks != 0) {
 				t.Fatalf("an empty replica holds %d tokens in %d blocks", l.Tokens, l.Blocks)
 			}
@@ -221,6 +235,9 @@ func TestStretchedEqualsSteppingEqualsReference(t *testing.T) {
 		}
 		if d := gocmp.Diff(events[1], events[0]); d != "" {
 			t.Fatalf("stretched differs from stepping (-stepping +stretched):\n%s", d)
+		}
+		if d := gocmp.Diff(told[1], told[0]); d != "" {
+			t.Fatalf("stretched tells of events at other times than stepping (-stepping +stretched):\n%s", d)
 		}
 		if d := gocmp.Diff(refLooks, looks[0]); d != "" {
 			t.Fatalf("loads differ (-reference +stretched):\n%s", d)

@@ -63,7 +63,11 @@ func (v *VLLM) begin(now clock.Time) {
 		r.t0, r.n, r.bin, r.from = now, 0, v.bin, now
 		r.booked, r.bookedTo = 0, now
 		r.rows = int64(st.batch.DecodeSeqs)
-		r.a = v.model.StepTo(&r.cost, &st.batch, v.bin)
+		if v.ahead.holds(&st.batch, v.bin) {
+			r.cost, r.a = v.ahead.cost, v.ahead.total
+		} else {
+			r.a = v.model.StepTo(&r.cost, &st.batch, v.bin)
+		}
 		more := st.loadPs
 		if len(st.drafts) > 0 {
 			more += v.cfg.Spec.DraftPs * int64(v.cfg.Spec.Drafts)
@@ -294,27 +298,6 @@ func (v *VLLM) tell(k Kind, at clock.Time, r *row) {
 
 func (r *row) event(k Kind, at clock.Time) Event {
 	return Event{Kind: k, ID: r.id, At: at, Ready: r.ready, Started: r.started, Prefilled: r.prefilled}
-}
-
-// Next implements Replica.
-func (v *VLLM) Next() (clock.Time, bool) {
-	next := v.run.end
-	if v.steps > 0 {
-		v.quiet()
-		next = v.visible
-	}
-	if ready := v.due; ready != clock.Never {
-		switch {
-		case v.steps == 0 || v.rejects > 0 || v.cfg.Stepping || v.overfull():
-			next = min(next, ready)
-		case ready < next && !(v.blocked && v.waiting.n > 0 && !v.cfg.Priority && v.cfg.SkipAhead == 0):
-			next = min(next, v.run.at(v.run.ended(max(ready, v.run.t0))+1))
-		}
-	}
-	if len(v.out) > 0 {
-		next = min(next, v.out[0].At)
-	}
-	return next, next != clock.Never
 }
 
 // overfull tells whether the queue limit may reject a request in the front end.

@@ -64,6 +64,8 @@ type VLLM struct {
 	bin     int
 	calm    int64      // coming boundaries that are quiet; unknown = to be worked out
 	visible clock.Time // next event if no request arrives, when calm is known
+	ahead   preview
+	halves  bool // it has been given halves of requests
 
 	spent    Spent
 	minFree  int32
@@ -154,6 +156,7 @@ func (v *VLLM) Submit(now clock.Time, r *workloads.Request) int32 {
 		if v.cfg.PrefixCache {
 			v.rows.content[a.row].chain = v.chainOf(r, v.submitted)
 		}
+		v.halves = v.halves || r.Handover != workloads.Whole
 		if r.Handover == workloads.PrefillHalf {
 			w.output = 1 // its token is thrown away
 		}

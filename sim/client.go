@@ -49,7 +49,6 @@ func (c *cluster) lapsed(now clock.Time, arg int64, first bool) {
 		f.window = -1
 	}
 	c.inFlight--
-	s, r, user, attempt := c.sources[f.req.Class], f.req, f.user, f.attempt
 	c.discharge(f)
 	switch {
 	case gone && f.replica < 0: // it waited at a gate
@@ -60,7 +59,7 @@ func (c *cluster) lapsed(now clock.Time, arg int64, first bool) {
 	default:
 		f.dead = true
 	}
-	c.settle(now, s, r, user, attempt, true)
+	c.settle(now, c.sources[f.req.Class], f, true)
 	c.stopWhenDecided()
 }
 
@@ -119,8 +118,10 @@ func (c *cluster) drop(id int32) {
 }
 
 // settle is the client's side of a request's end: it comes back after a failure,
-// or goes on to the next one.
-func (c *cluster) settle(now clock.Time, s *source, r workloads.Request, user, attempt int32, failed bool) {
+// or goes on to the next one. The request's slot may be free already, but nothing
+// has been sent since.
+func (c *cluster) settle(now clock.Time, s *source, f *flight, failed bool) {
+	r, user, attempt := &f.req, f.user, f.attempt
 	s.inFlight--
 	retry := &c.plan.exp.Traffic[s.class].Client.Retry
 	switch {
@@ -132,15 +133,15 @@ func (c *cluster) settle(now clock.Time, s *source, r workloads.Request, user, a
 		} else {
 			c.spare = c.comebacks[k].next
 		}
-		c.comebacks[k] = comeback{req: r, user: user, attempt: attempt + 1}
+		c.comebacks[k] = comeback{req: *r, user: user, attempt: attempt + 1}
 		c.loop.At(now.Add(s.backoff(retry, r.Index, attempt)), timerRetry, int64(k))
-	case s.sessions != nil && !s.sessions.answered(user, &r, failed):
-		c.count(now, &r, failed)
+	case s.sessions != nil && !s.sessions.answered(user, r, failed):
+		c.count(now, r, failed)
 	case user >= 0:
-		c.count(now, &r, failed)
+		c.count(now, r, failed)
 		c.loop.At(now.Add(s.thinkTime(r.Index)), timerUser, int64(s.class)<<userBits|int64(user))
-	default:
-		c.count(now, &r, failed)
+	case failed:
+		c.count(now, r, failed)
 	}
 	if s.held < len(s.backlog) {
 		next := s.backlog[s.held]
@@ -148,7 +149,7 @@ func (c *cluster) settle(now clock.Time, s *source, r workloads.Request, user, a
 		if s.held == len(s.backlog) {
 			s.backlog, s.held = s.backlog[:0], 0
 		}
-		c.send(now, s, next, -1, 0)
+		c.send(now, s, &next, -1, 0)
 	}
 }
 
@@ -167,7 +168,7 @@ func (c *cluster) retries(now clock.Time, k int32) {
 	c.spare = k
 	s := c.sources[r.Class]
 	if now < s.until {
-		c.send(now, s, r, user, attempt)
+		c.send(now, s, &r, user, attempt)
 	}
 }
 

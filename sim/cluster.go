@@ -36,6 +36,8 @@ const userBits = 32
 // flight is a request between its client and its last token.
 type flight struct {
 	first    clock.Time // first token; clock.Never before
+	cell     *cell      // of its group and phase; nil where it is not counted
+	span     *window    // of its group and window; the same
 	group    int32
 	phase    int32
 	window   int32          // −1: not counted
@@ -54,7 +56,6 @@ type flight struct {
 	dead     bool // its client has gone; an event will end it
 	split    bool // its prompt is, or was, computed in a prefill pool
 	req      workloads.Request
-	_        [8]byte // three lines of the processor's cache
 }
 
 // promptHalf is the prefill side of a disaggregated request.
@@ -204,7 +205,7 @@ func (c *cluster) Arrive(now clock.Time) clock.Time {
 	} else if limit := c.plan.exp.Traffic[s.class].Client.MaxInFlight; limit > 0 && s.inFlight >= limit {
 		s.backlog = append(s.backlog, s.next)
 	} else {
-		c.send(now, s, s.next, -1, 0)
+		c.send(now, s, &s.next, -1, 0)
 	}
 	if err := s.advance(); err != nil {
 		c.stopFor(err)
@@ -279,18 +280,19 @@ func (c *cluster) userSends(now clock.Time, s *source, user int32) {
 	s.sent++
 	r := workloads.Request{Class: s.class}
 	s.shaper.Shape(i, now, &r)
-	c.send(now, s, r, user, 0)
+	c.send(now, s, &r, user, 0)
 }
 
 // nextTurn sends the next request of a session.
 func (c *cluster) nextTurn(now clock.Time, s *source, k int32) {
 	var r workloads.Request
 	s.shapeTurn(k, now, &r)
-	c.send(now, s, r, k, 0)
+	c.send(now, s, &r, k, 0)
 }
 
-// send puts a request on its way.
-func (c *cluster) send(now clock.Time, s *source, r workloads.Request, user, attempt int32) {
+// send puts a request on its way. The request must not lie in the table of flights,
+// which may move.
+func (c *cluster) send(now clock.Time, s *source, r *workloads.Request, user, attempt int32) {
 	id := c.free
 	if id < 0 {
 		id = int32(len(c.flights))
@@ -298,14 +300,10 @@ func (c *cluster) send(now clock.Time, s *source, r workloads.Request, user, att
 	} else {
 		c.free = c.flights[id].next
 	}
-	r.ID, r.Send = id, now
 	f := &c.flights[id]
-	serial := f.serial + 1
-	*f = flight{}
-	f.req = r
+	f.renew(r, id, now)
 	f.group = c.plan.groupOf[r.Class][r.Cohort]
-	f.window, f.user, f.replica = -1, user, -1
-	f.attempt, f.serial, f.first, f.live = attempt, serial, clock.Never, true
+	f.user, f.attempt = user, attempt
 	c.inFlight++
 	s.inFlight++
 	c.sent++
@@ -314,7 +312,6 @@ func (c *cluster) send(now clock.Time, s *source, r workloads.Request, user, att
 			c.phase++
 		}
 		f.phase = c.phase
-		f.window = int32(now / clock.Time(c.plan.width))
 		c.open++
 		c.rec.arrival(f)
 	}
@@ -326,6 +323,17 @@ func (c *cluster) send(now clock.Time, s *source, r workloads.Request, user, att
 		return
 	}
 	c.deliver(now, id)
+}
+
+// renew makes a slot of the table a new request's.
+func (f *flight) renew(r *workloads.Request, id int32, now clock.Time) {
+	f.first, f.cell, f.span = clock.Never, nil, nil
+	f.phase, f.window, f.replica, f.handle, f.gate = 0, -1, -1, 0, 0
+	f.serial++
+	f.held, f.since = 0, 0
+	f.live, f.admitted, f.backlog, f.dead, f.split = true, false, false, false, false
+	f.req = *r
+	f.req.ID, f.req.Send = id, now
 }
 
 // rouse tells the kernel when a replica wants to be called after it was touched
@@ -416,7 +424,6 @@ func (c *cluster) ends(now clock.Time, e *engine.Event) {
 // release frees a request's slot and lets its client go on.
 func (c *cluster) release(now clock.Time, id int32, failed bool) {
 	f := &c.flights[id]
-	r, user, attempt := f.req, f.user, f.attempt
 	c.drop(id)
-	c.settle(now, c.sources[r.Class], r, user, attempt, failed)
+	c.settle(now, c.sources[f.req.Class], f, failed)
 }

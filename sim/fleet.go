@@ -259,13 +259,12 @@ func (c *cluster) fail(now clock.Time, f *flight, id int32, stays bool) {
 	}
 	c.discharge(f)
 	c.inFlight--
-	s, r, user, attempt := c.sources[f.req.Class], f.req, f.user, f.attempt
 	if stays {
 		f.dead = true
 	} else {
 		c.drop(id)
 	}
-	c.settle(now, s, r, user, attempt, true)
+	c.settle(now, c.sources[f.req.Class], f, true)
 	c.stopWhenDecided()
 }
 

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"math/bits"
+
 	"slosim/engine"
 	"slosim/sim/clock"
 	"slosim/sim/slo"
@@ -19,6 +21,7 @@ const (
 	unansweredStage = stages + 1 // the same: still waiting when the run ended
 	timedOutStage   = stages + 2 // the same: its client has gone
 	failedStage     = stages + 3 // the same: its replica broke down
+	noStage         = -1         // of a good event
 	blameStages     = stages + 4
 )
 
@@ -38,10 +41,16 @@ type recorder struct {
 	promises []*promise // per objective: of adaptive ones; nil without any
 	excuses  []*excuses // per SLA; nil without any
 	refusal  Refusal    // of the request that is being closed
+
+	window     int32 // the last one asked for
+	begin, end clock.Time
 }
 
 // cell is a group within a phase.
 type cell struct {
+	goals            *goals
+	recent           *recentTTFT // of its class; nil = nobody looks at it
+	stages           *stageCell  // of its class and phase; nil without stage budgets
 	n                int64
 	ok, refused      int64
 	timeouts, failed int64
@@ -53,7 +62,7 @@ type cell struct {
 	prompts, outputs *stats.Hist     // tokens
 	promptSum        float64
 	outputSum        float64
-	stage            [stages]float64 // sums, nanoseconds
+	stage            stageSums
 	answered         int64
 	byLength         [lengthBands]*stats.Hist // TTFT, nanoseconds
 }
@@ -70,12 +79,17 @@ func bandOf(prompt float64) int {
 	return k
 }
 
+// bandOfTokens is bandOf for whole tokens; the edges are 250·2^k.
+func bandOfTokens(prompt int32) int {
+	return min(bits.Len32(uint32(max(prompt-1, 0))/250), lengthBands-1)
+}
+
 // window is a group within a time window.
 type window struct {
 	arrivals, bad       int32
 	done                int32 // last tokens that fell into the window, whenever the request was sent
 	answered, lost      int32 // with a first token; rejected or never answered
-	stage               [stages]float64
+	stage               stageSums
 	ttft, tpot, prompts *stats.Hist
 }
 
@@ -109,11 +123,34 @@ func newRecorder(p *plan) *recorder {
 	}
 	r.addStages()
 	r.addExcuses()
+	for g := range r.cells {
+		for k := range r.cells[g] {
+			c, class := &r.cells[g][k], p.groups[g].class
+			c.goals = &p.goals[g]
+			if r.stages != nil && r.stages[class] != nil {
+				c.stages = r.stages[class][k]
+			}
+		}
+	}
 	return r
 }
 
+// windowOf returns the time window of an instant of the counted span.
+func (r *recorder) windowOf(t clock.Time) int32 {
+	if t < r.begin || t >= r.end {
+		width := clock.Time(r.plan.width)
+		r.window = int32(t / width)
+		r.begin = clock.Time(r.window) * width
+		r.end = r.begin + width
+	}
+	return r.window
+}
+
+// arrival counts a request from now on.
 func (r *recorder) arrival(f *flight) {
+	f.window = r.windowOf(f.req.Send)
 	c, w := &r.cells[f.group][f.phase], &r.windows[f.group][f.window]
+	f.cell, f.span = c, w
 	c.n++
 	if f.attempt > 0 {
 		c.again++
@@ -154,36 +191,50 @@ func longest(s *[stages]clock.Duration) int {
 func (r *recorder) firstToken(f *flight, e *engine.Event) {
 	ttft := e.At.Sub(f.req.Send)
 	parts := stagesOf(f, e, e.At)
-	c, w := &r.cells[f.group][f.phase], &r.windows[f.group][f.window]
+	c, w := f.cell, f.span
 	c.ttft.Add(int64(ttft))
-	band := bandOf(float64(f.req.Prompt))
-	if c.byLength[band] == nil {
-		c.byLength[band] = stats.NewHist(windowPrecision)
+	band := &c.byLength[bandOfTokens(f.req.Prompt)]
+	if *band == nil {
+		*band = stats.NewHist(windowPrecision)
 	}
-	c.byLength[band].Add(int64(ttft))
+	(*band).Add(int64(ttft))
 	c.answered++
 	w.answered++
-	if k := r.plan.groups[f.group].class; r.recent != nil && r.recent[k] != nil {
-		r.recent[k].add(e.At, ttft)
+	if c.recent != nil {
+		c.recent.add(e.At, ttft)
 	}
-	for k, d := range parts {
-		c.stage[k] += float64(d)
-		w.stage[k] += float64(d)
-	}
+	c.stage.add(&parts)
+	w.stage.add(&parts)
 	if w.ttft == nil {
 		w.ttft = stats.NewHist(windowPrecision)
 	}
 	w.ttft.Add(int64(ttft))
 	bad := false
-	for _, k := range r.plan.goals[f.group].ttft {
-		good := ttft <= r.limit(k, f)
-		bad = bad || !good && r.plan.exp.SLOs[k].InBand(f.req.Prompt)
-		r.decide(k, f, e.At, good, longest(&parts))
+	for _, k := range c.goals.ttft {
+		if good := ttft <= r.limit(k, f); good {
+			r.decide(k, f, e.At, true, noStage)
+		} else {
+			bad = bad || r.plan.exp.SLOs[k].InBand(f.req.Prompt)
+			r.decide(k, f, e.At, false, longest(&parts))
+		}
 	}
 	if bad {
 		w.bad++
 	}
-	r.queued(f, e, &parts)
+	if len(c.goals.queue) > 0 {
+		r.queued(f, e, &parts)
+	}
+}
+
+// stageSums are times by stage, nanoseconds.
+type stageSums [stages]float64
+
+// add adds the stages up to the first token.
+func (s *stageSums) add(parts *[stages]clock.Duration) {
+	s[stageNetwork] += float64(parts[stageNetwork])
+	s[stageQueue] += float64(parts[stageQueue])
+	s[stagePrefill] += float64(parts[stagePrefill])
+	s[stagePublish] += float64(parts[stagePublish])
 }
 
 func (r *recorder) finished(f *flight, e *engine.Event) {
@@ -191,8 +242,8 @@ func (r *recorder) finished(f *flight, e *engine.Event) {
 		f.first = e.At
 		r.firstToken(f, e)
 	}
-	c, w := &r.cells[f.group][f.phase], &r.windows[f.group][f.window]
-	goals := &r.plan.goals[f.group]
+	c, w := f.cell, f.span
+	goals := c.goals
 	c.ok++
 	e2e := e.At.Sub(f.req.Send)
 	decode := e.At.Sub(f.first)
@@ -220,28 +271,31 @@ func (r *recorder) finished(f *flight, e *engine.Event) {
 	for _, k := range goals.availability {
 		r.decide(k, f, e.At, true, stageDecode)
 	}
-	r.complete(f, e)
-	r.judgeStages(f, e)
+	if len(goals.goodput) > 0 {
+		r.complete(f, e)
+	}
+	if c.stages != nil {
+		c.stages.judge(f, e)
+	}
 }
 
 // completed counts a last token in the window it falls into, whenever its request
 // was sent.
 func (r *recorder) completed(f *flight, e *engine.Event) {
 	if e.At >= 0 && e.At < clock.Time(r.plan.exp.Duration) {
-		r.windows[f.group][e.At/clock.Time(r.plan.width)].done++
+		r.windows[f.group][r.windowOf(e.At)].done++
 	}
 }
 
 func (r *recorder) rejected(f *flight, now clock.Time, why Refusal) {
-	c := &r.cells[f.group][f.phase]
+	c, w := f.cell, f.span
 	c.refused++
 	c.why[why]++
 	c.ttft.AddInf()
-	w := &r.windows[f.group][f.window]
 	w.bad++
 	w.lost++
 	r.refusal = why
-	goals := &r.plan.goals[f.group]
+	goals := c.goals
 	for _, list := range [][]int32{goals.ttft, goals.e2e, goals.queue, goals.goodput, goals.availability} {
 		r.lost(list, f, now, OutcomeRejected, rejectedStage)
 	}
@@ -250,9 +304,8 @@ func (r *recorder) rejected(f *flight, now clock.Time, why Refusal) {
 
 // failed closes a request whose replica broke down.
 func (r *recorder) failed(f *flight, now clock.Time) {
-	c, w := &r.cells[f.group][f.phase], &r.windows[f.group][f.window]
+	c, w, goals := f.cell, f.span, f.cell.goals
 	c.failed++
-	goals := &r.plan.goals[f.group]
 	bad := func(list []int32) { r.lost(list, f, now, OutcomeFailed, failedStage) }
 	if f.first == clock.Never {
 		c.ttft.AddInf()
@@ -269,9 +322,8 @@ func (r *recorder) failed(f *flight, now clock.Time) {
 
 // timedOut closes a request whose client has gone at now, with so many tokens.
 func (r *recorder) timedOut(f *flight, now clock.Time, sent int32) {
-	c, w := &r.cells[f.group][f.phase], &r.windows[f.group][f.window]
+	c, w, goals := f.cell, f.span, f.cell.goals
 	c.timeouts++
-	goals := &r.plan.goals[f.group]
 	bad := func(list []int32) { r.lost(list, f, now, "timeout", timedOutStage) }
 	if f.first == clock.Never {
 		c.ttft.AddInf()
@@ -294,9 +346,8 @@ func (r *recorder) timedOut(f *flight, now clock.Time, sent int32) {
 
 // undecided closes a request that is still open at the end of the run.
 func (r *recorder) undecided(f *flight, end clock.Time) {
-	c := &r.cells[f.group][f.phase]
+	c, w, goals := f.cell, f.span, f.cell.goals
 	age := end.Sub(f.req.Send)
-	goals := &r.plan.goals[f.group]
 	late := false
 	miss := func(list []int32, first bool) {
 		for _, k := range list {
@@ -318,7 +369,6 @@ func (r *recorder) undecided(f *flight, end clock.Time) {
 	if waiting {
 		if late || age >= minCoolDown {
 			c.ttft.AddInf()
-			w := &r.windows[f.group][f.window]
 			w.bad++
 			w.lost++
 		}
@@ -332,7 +382,8 @@ func (r *recorder) undecided(f *flight, end clock.Time) {
 }
 
 // decide counts one event of an objective, known at a time. A late TTFT or E2E is
-// known to be bad as soon as its threshold has passed.
+// known to be bad as soon as its threshold has passed. Of a good event the stage
+// does not matter.
 func (r *recorder) decide(k int32, f *flight, at clock.Time, good bool, stage int) {
 	l, o := &r.ledgers[k], &r.plan.exp.SLOs[k]
 	if !o.InBand(f.req.Prompt) {

@@ -104,9 +104,8 @@ func (c *cluster) refuse(now clock.Time, id int32, why Refusal) {
 		c.open--
 	}
 	c.tellEnd(f, OutcomeRejected)
-	r, user, attempt := f.req, f.user, f.attempt
 	c.drop(id)
-	c.settle(now, c.sources[r.Class], r, user, attempt, true)
+	c.settle(now, c.sources[f.req.Class], f, true)
 	c.stopWhenDecided()
 }
 

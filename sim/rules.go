@@ -158,6 +158,11 @@ func (c *cluster) watchTTFT() {
 		for i := range c.rec.recent {
 			c.rec.recent[i] = &recentTTFT{}
 		}
+		for g := range c.rec.cells {
+			for ph := range c.rec.cells[g] {
+				c.rec.cells[g][ph].recent = c.rec.recent[c.plan.groups[g].class]
+			}
+		}
 	}
 }
 

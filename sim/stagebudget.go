@@ -75,24 +75,8 @@ func (r *recorder) addStages() {
 	}
 }
 
-// stageCell returns where a request's stages are counted; nil without a budget.
-func (r *recorder) stageCell(f *flight) *stageCell {
-	if r.stages == nil {
-		return nil
-	}
-	list := r.stages[r.plan.groups[f.group].class]
-	if list == nil {
-		return nil
-	}
-	return list[f.phase]
-}
-
-// judgeStages holds a request that has all its tokens against its class's budgets.
-func (r *recorder) judgeStages(f *flight, e *engine.Event) {
-	cell := r.stageCell(f)
-	if cell == nil {
-		return
-	}
+// judge holds a request that has all its tokens against its class's budgets.
+func (cell *stageCell) judge(f *flight, e *engine.Event) {
 	cell.finished++
 	parts := stagesOf(f, e, f.first)
 	if f.req.Output >= 2 {
@@ -119,7 +103,7 @@ func (r *recorder) judgeStages(f *flight, e *engine.Event) {
 
 // unanswered counts a request that ended without all of its tokens.
 func (r *recorder) unanswered(f *flight) {
-	if cell := r.stageCell(f); cell != nil {
+	if cell := f.cell.stages; cell != nil {
 		cell.lost++
 	}
 }

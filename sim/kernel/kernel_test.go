@@ -22,7 +22,10 @@ func TestTopIsTheEarliestItem(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 200).Draw(t, "moves") {
 			i := rapid.IntRange(0, n-1).Draw(t, "item")
-			at[i] = clock.Time(rapid.Int64Range(0, 20).Draw(t, "at"))
+			at[i] = rapid.SampledFrom([]clock.Time{-1, 0, 1, 1 << 40, 1 << 56, clock.Never - 20, clock.Never}).Draw(t, "about")
+			if at[i] < clock.Never {
+				at[i] += clock.Time(rapid.Int64Range(0, 19).Draw(t, "at"))
+			}
 			h.Set(int32(i), at[i])
 			best := 0
 			for k := range at {

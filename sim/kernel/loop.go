@@ -28,7 +28,7 @@ type Loop struct {
 	events   int64
 }
 
-// checkEvery is how many events pass between two looks at the context.
+// checkEvery is how many events pass between two looks at the context: a power of two.
 const checkEvery = 1 << 13
 
 // NewLoop returns a loop over n replicas that starts at a time.
@@ -65,7 +65,7 @@ func (l *Loop) Stop() { l.stopped = true }
 func (l *Loop) Run(ctx context.Context, w World) error {
 	defer l.host.stop()
 	for !l.stopped {
-		if l.events%checkEvery == 0 && ctx.Err() != nil {
+		if l.events&(checkEvery-1) == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		l.events++

@@ -7,50 +7,62 @@ import (
 
 // Hist is a log-linear histogram of non-negative integers: each octave is split
 // into 2^precision equal buckets, values below 2^precision are exact. Octaves
-// take memory when first used. The zero value is not ready: use NewHist.
+// take memory from the smallest to the largest that was used. The zero value is
+// not ready: use NewHist.
 type Hist struct {
+	counts    []uint32 // of the buckets from number first on
+	first     uint64   // a multiple of an octave's buckets
+	precision uint
 	n         int64
 	least     int64 // smallest and largest value, exact
 	most      int64
-	precision uint
-	octaves   [64][]uint32
 }
 
 // NewHist returns an empty histogram whose buckets are at most 2^−precision of
 // their value wide, so a value read from the middle of a bucket is off by at
 // most RelError.
-func NewHist(precision uint) *Hist { return &Hist{precision: precision} }
+func NewHist(precision uint) *Hist { return &Hist{precision: precision, least: math.MaxInt64} }
 
 // RelError bounds the relative error of a quantile.
 func (h *Hist) RelError() float64 { return 0.5 / float64(uint64(1)<<h.precision) }
 
 // Add counts v; negative values count as 0.
 func (h *Hist) Add(v int64) {
-	u := uint64(max(v, 0))
-	octave, slot := h.index(u)
-	if h.octaves[octave] == nil {
-		h.octaves[octave] = make([]uint32, 1<<h.precision)
+	v = max(v, 0)
+	i := bucket(uint64(v), h.precision) - h.first
+	if i >= uint64(len(h.counts)) {
+		i = h.reach(i + h.first)
 	}
-	h.octaves[octave][slot]++
-	if h.n == 0 || v < h.least {
-		h.least = max(v, 0)
-	}
-	h.most = max(h.most, v)
+	h.counts[i]++
+	h.least, h.most = min(h.least, v), max(h.most, v)
 	h.n++
 }
 
-// index maps a value to its octave and slot: octave 0 holds [0, 2^p) exactly,
-// octave k holds [2^(p+k−1), 2^(p+k)) in buckets of width 2^(k−1).
-func (h *Hist) index(u uint64) (octave int, slot uint64) {
-	octave = bits.Len64(u >> h.precision)
-	if octave == 0 {
-		return 0, u
+// bucket returns the number of a value's bucket: octave 0 holds [0, 2^p) exactly,
+// octave k holds [2^(p+k−1), 2^(p+k)) in buckets of width 2^(k−1); each has 2^p
+// numbers.
+func bucket(u uint64, precision uint) uint64 {
+	shift := uint64(bits.Len64(u >> ((precision + 1) & 63))) // of the octaves above 1
+	return shift<<(precision&63) + u>>(shift&63)
+}
+
+// reach takes the octave of a bucket into memory and returns its place there.
+func (h *Hist) reach(i uint64) uint64 {
+	low, high := i>>h.precision<<h.precision, (i>>h.precision+1)<<h.precision
+	if len(h.counts) > 0 {
+		low, high = min(low, h.first), max(high, h.first+uint64(len(h.counts)))
 	}
-	return octave, (u >> (octave - 1)) & (1<<h.precision - 1)
+	grown := make([]uint32, high-low)
+	if len(h.counts) > 0 {
+		copy(grown[h.first-low:], h.counts)
+	}
+	h.counts, h.first = grown, low
+	return i - low
 }
 
 // lower returns the smallest value of a bucket and the bucket's width.
-func (h *Hist) lower(octave int, slot uint64) (low, width float64) {
+func (h *Hist) lower(i uint64) (low, width float64) {
+	octave, slot := i>>h.precision, i&(1<<h.precision-1)
 	if octave == 0 {
 		return float64(slot), 1
 	}
@@ -65,21 +77,14 @@ func (h *Hist) Merge(o *Hist) {
 	if o.precision != h.precision {
 		panic("stats: histograms of different precision")
 	}
-	for k, oct := range o.octaves {
-		if oct == nil {
-			continue
-		}
-		if h.octaves[k] == nil {
-			h.octaves[k] = make([]uint32, 1<<h.precision)
-		}
-		for i, c := range oct {
-			h.octaves[k][i] += c
-		}
+	if len(o.counts) > 0 {
+		h.reach(o.first)
+		h.reach(o.first + uint64(len(o.counts)) - 1)
 	}
-	if o.n > 0 && (h.n == 0 || o.least < h.least) {
-		h.least = o.least
+	for i, c := range o.counts {
+		h.counts[o.first-h.first+uint64(i)] += c
 	}
-	h.most = max(h.most, o.most)
+	h.least, h.most = min(h.least, o.least), max(h.most, o.most)
 	h.n += o.n
 }
 
@@ -89,12 +94,10 @@ func (h *Hist) Max() int64 { return h.most }
 // Each calls f for every non-empty bucket in ascending order with the bucket's
 // lower edge, width and count.
 func (h *Hist) Each(f func(low, width float64, count int64)) {
-	for k, oct := range h.octaves {
-		for i, c := range oct {
-			if c > 0 {
-				low, width := h.lower(k, uint64(i))
-				f(low, width, int64(c))
-			}
+	for i, c := range h.counts {
+		if c > 0 {
+			low, width := h.lower(h.first + uint64(i))
+			f(low, width, int64(c))
 		}
 	}
 }

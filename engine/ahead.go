@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"slosim/models"
+	"slosim/sim/clock"
+	"slosim/workloads"
+)
+
+// preview is what the step that admits an arrival will be if nothing else comes.
+type preview struct {
+	batch models.Batch
+	bin   int
+	cost  models.Cost
+	total int64 // of cost; 0 = there is none
+}
+
+// holds tells whether a step is the one that was foreseen.
+func (p *preview) holds(b *models.Batch, bin int) bool {
+	return p.total > 0 && p.batch.PrefillArea == b.PrefillArea && p.batch.DecodeCtx == b.DecodeCtx && p.batch == *b && p.bin == bin
+}
+
+// Next implements Replica.
+func (v *VLLM) Next() (clock.Time, bool) {
+	next := v.run.end
+	if v.steps > 0 {
+		if v.quiet() > 0 {
+			next = v.visible
+		} else {
+			next = v.publication()
+		}
+	}
+	if ready := v.due; ready != clock.Never {
+		switch {
+		case v.steps == 0 || v.rejects > 0 || v.cfg.Stepping || v.overfull():
+			next = min(next, ready)
+		case ready < next && !(v.blocked && v.waiting.n > 0 && !v.cfg.Priority && v.cfg.SkipAhead == 0):
+			next = v.answer(ready, next)
+		}
+	}
+	if len(v.out) > 0 {
+		next = min(next, v.out[0].At)
+	}
+	return next, next != clock.Never
+}
+
+// publication returns the earliest time at which anything can become visible when the
+// coming boundary is not quiet: that boundary, or the one after it if the running step
+// publishes nothing and the planned one is known.
+func (v *VLLM) publication() clock.Time {
+	st, then := v.ring[0], v.ring[1]
+	if v.steps < 2 || len(st.firsts) > 0 || st.finals != none || v.cfg.Spec.Drafts > 0 || v.cfg.Stepping ||
+		v.halves || v.freeBlks < v.decodes+v.cfg.MaxBatchedTokens>>v.shift+v.cfg.MaxSeqs {
+		return v.run.end
+	}
+	if then.same && v.bin == v.run.bin {
+		return v.run.at(v.run.n + 2)
+	}
+	if !v.ahead.holds(&then.batch, v.bin) {
+		v.ahead.foresee(v, then.batch)
+	}
+	return v.run.end.Add(clock.Duration(v.ahead.total / 1000))
+}
+
+func (p *preview) foresee(v *VLLM, b models.Batch) {
+	p.batch, p.bin = b, v.bin
+	p.total = v.model.StepTo(&p.cost, &p.batch, v.bin)
+}
+
+// answer returns the earliest time at which anything can become visible when the first
+// arrival of the front end is ready at a time before next, which it would be without
+// it: the end of the step that admits it where that can be foreseen, else the boundary
+// at which it is admitted at the earliest.
+func (v *VLLM) answer(ready, next clock.Time) clock.Time {
+	if v.calm == 0 {
+		return next
+	}
+	k := v.run.ended(max(ready, v.run.t0)) + 1
+	at := v.run.at(k)
+	quiet := k - v.run.n // boundaries up to then
+	r := &v.rows.rows[v.front[0].row]
+	if quiet > v.calm || v.cfg.PrefixCache || v.waiting.n > 0 || v.cfg.Spec.Drafts > 0 || v.waste.rows > 0 ||
+		len(v.front) > 1 && v.front[1].ready <= at || r.half != workloads.Whole || r.hit > 0 || int32(v.order.live) >= v.cfg.MaxSeqs {
+		return min(next, at)
+	}
+	n := min(v.limit(r.target), v.cfg.MaxBatchedTokens-v.decodes)
+	need := v.blocksFor(int64(r.target)) + v.cfg.WatermarkBlocks + v.decodes*int32(quiet>>v.shift+2)
+	if n <= 0 || need > v.freeBlks {
+		return min(next, at)
+	}
+	begin := v.run.at(k + int64(v.steps) - 1)
+	if next <= begin {
+		return next
+	}
+	v.ahead.foresee(v, models.Batch{
+		Tokens: v.decodes + n, Seqs: v.decodes + 1, DecodeSeqs: v.decodes, PrefillTokens: n,
+		DecodeCtx: v.heldSum + quiet*int64(v.decodes), PrefillArea: int64(n) * int64(n) / 2,
+	})
+	return begin.Add(clock.Duration(v.ahead.total / 1000))
+}
