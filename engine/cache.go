@@ -127,6 +127,9 @@ func (c *cache) evict(n int32) {
 // take gives out n of the free blocks, evicting idle content when nothing else
 // is left.
 func (v *VLLM) take(n int32) {
+	if n == 0 {
+		return
+	}
 	if short := n - (v.freeBlks - v.cache.idle); short > 0 {
 		v.cache.evict(short)
 	}

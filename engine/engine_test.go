@@ -222,7 +222,7 @@ func TestStretchedEqualsSteppingEqualsReference(t *testing.T) {
 				l := v.Load(now)
 				looks[k] = append(looks[k], fmt.Sprintf("running %d waiting %d blocks %d", l.Running, l.Waiting, l.Blocks))
 			}))
-			spent[k], told[k] = v.Spent(s.until), sc.told
+			spent[k], told[k] = *v.Spent(s.until), sc.told
 			slices.SortFunc(told[k], func(a, b telling) int {
 				return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Kind, b.Kind))
 			})

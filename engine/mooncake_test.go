@@ -51,7 +51,7 @@ func replayMooncake(rows []workloads.Row, kvBlocks int32, o Offload) Spent {
 			now = next
 		}
 	}
-	return v.Spent(now)
+	return *v.Spent(now)
 }
 
 // instant takes a microsecond for every step.

@@ -36,7 +36,7 @@ func TestEvictedContentComesBackOverPCIe(t *testing.T) {
 			}
 			at += clock.Time(clock.Second)
 		}
-		return first, v.Spent(at)
+		return first, *v.Spent(at)
 	}
 	without, _ := ttft(Offload{})
 	with, spent := ttft(Offload{Blocks: 1000, BlockPs: 100_000_000}) // 0.1 ms per block

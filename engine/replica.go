@@ -93,6 +93,7 @@ type Replica interface {
 	SetClock(now clock.Time, bin int)
 	// Load returns the state at now.
 	Load(now clock.Time) Load
-	// Spent returns the work done up to now.
-	Spent(now clock.Time) Spent
+	// Spent returns the work done up to now; the result holds until the next call of
+	// any method.
+	Spent(now clock.Time) *Spent
 }

@@ -129,9 +129,9 @@ func (c *rowwise) Load(now clock.Time) Load {
 }
 
 // Spent implements Replica.
-func (c *rowwise) Spent(now clock.Time) Spent {
+func (c *rowwise) Spent(now clock.Time) *Spent {
 	c.advance(now)
-	s := c.spent
+	s := &c.spent
 	s.Until = now
 	if c.steps > 0 {
 		s.Until = c.run.at(c.run.n)

@@ -181,7 +181,7 @@ func TestEveryKindIsDeterministic(t *testing.T) {
 					r.Spent(now)
 				}
 			})
-			spent[n] = r.Spent(clock.Never - 1)
+			spent[n] = *r.Spent(clock.Never - 1)
 		}
 		if d := gocmp.Diff(events[0], events[1]); d != "" {
 			t.Fatalf("(-alone +watched):\n%s", d)

@@ -11,8 +11,10 @@ import (
 // schedule fixes the composition of the next step at now and appends it to the
 // ring. It reports whether there was anything to do.
 func (v *VLLM) schedule(now clock.Time) bool {
-	v.idle, v.waste, v.late = someRows{}, v.late, someRows{}
-	v.spec, v.drafted = someRows{}, 0
+	if v.apart() {
+		v.idle, v.waste, v.late = someRows{}, v.late, someRows{}
+		v.spec, v.drafted = someRows{}, 0
+	}
 	v.retire()
 	v.join()
 	s := v.newest + 1
@@ -29,7 +31,9 @@ func (v *VLLM) schedule(now clock.Time) bool {
 		v.blocked = false
 	}
 	preempted := v.scheduleRunning(now, s, st)
-	v.fileChunks()
+	if len(v.chunked) > 0 {
+		v.fileChunks()
+	}
 	if !preempted && v.waiting.n > 0 && !v.blocked {
 		v.admit(now, st)
 	}
@@ -50,6 +54,11 @@ func (v *VLLM) schedule(now clock.Time) bool {
 	v.steps++
 	v.minFree = min(v.minFree, v.freeBlks)
 	return true
+}
+
+// apart tells whether the newest step treats any rows apart.
+func (v *VLLM) apart() bool {
+	return v.idle != someRows{} || v.waste != someRows{} || v.late != someRows{} || v.spec != someRows{} || v.drafted != 0
 }
 
 // retire takes the rows that end in the newest step out of the aggregates. They
@@ -135,6 +144,10 @@ func (v *VLLM) need(s int64) int32 {
 // reports whether any row was preempted.
 func (v *VLLM) scheduleRunning(now clock.Time, s int64, st *step) bool {
 	need := v.need(s)
+	if len(v.partial) == 0 && v.drafts == 0 && need <= v.freeBlks {
+		v.take(need)
+		return false
+	}
 	room := v.cfg.MaxBatchedTokens - v.decodes - v.waste.rows
 	want := int32(0)
 	for _, i := range v.partial {
@@ -440,7 +453,9 @@ func (v *VLLM) admit(now clock.Time, st *step) {
 		if !v.chunk(i, n, st) {
 			v.partial = append(v.partial, i)
 		}
-		v.fileChunks()
+		if len(v.chunked) > 0 {
+			v.fileChunks()
+		}
 	}
 }
 

@@ -34,7 +34,7 @@ type stretch struct {
 
 // at returns the end of the first n steps of the stretch.
 func (r *stretch) at(n int64) clock.Time {
-	return r.t0 + clock.Time((r.a*n+r.b*(n*(n-1)/2))/1000)
+	return r.t0 + clock.Time(uint64(r.a*n+r.b*(n*(n-1)>>1))/1000)
 }
 
 // ended returns how many of the stretch's steps have ended by now.
@@ -215,7 +215,7 @@ func (v *VLLM) book() {
 	}
 	v.spent.Cost.Add(&r.cost, n)
 	if r.b != 0 || r.grow.Memory != 0 {
-		v.spent.Cost.Add(&r.grow, n*r.booked+n*(n-1)/2)
+		v.spent.Cost.AddSlope(&r.grow, n*r.booked+n*(n-1)>>1)
 	}
 	v.spent.Steps += n
 	v.spent.Busy += r.from.Sub(r.bookedTo)
@@ -248,7 +248,7 @@ func (v *VLLM) publish(now clock.Time, st *step) {
 	if len(st.firsts) == 0 && st.finals == none && len(st.drafts) == 0 {
 		return
 	}
-	at := now.Add(clock.Duration(v.cfg.Host.PublishPerSeqPs * int64(st.batch.Seqs) / 1000))
+	at := now.Add(clock.Duration(uint64(v.cfg.Host.PublishPerSeqPs*int64(st.batch.Seqs)) / 1000))
 	for _, i := range st.firsts {
 		r := &v.rows.rows[i]
 		r.prefilled = now
@@ -257,7 +257,9 @@ func (v *VLLM) publish(now clock.Time, st *step) {
 		}
 	}
 	v.ended = v.ended[:0]
-	v.verify(st)
+	if len(st.drafts) > 0 {
+		v.verify(st)
+	}
 	for i := st.finals; i != none; i = v.rows.rows[i].next {
 		v.ended = append(v.ended, i)
 	}

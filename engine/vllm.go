@@ -205,10 +205,10 @@ func (v *VLLM) Load(now clock.Time) Load {
 }
 
 // Spent implements Replica.
-func (v *VLLM) Spent(now clock.Time) Spent {
+func (v *VLLM) Spent(now clock.Time) *Spent {
 	v.advance(now)
 	v.book()
-	s := v.spent
+	s := &v.spent
 	s.Prompted, s.Hit, s.Loaded = v.prompted, v.hitTokens, v.store.loaded
 	s.Until = now
 	if v.steps > 0 {

@@ -80,21 +80,21 @@ func (h *Heat) Start() HeatState {
 // SteadyTempC returns the temperature at which a constant power settles.
 func (h *Heat) SteadyTempC(powerW float64) float64 { return h.AmbientC + h.ResistanceCPerW*powerW }
 
-// Tick carries s over dt, during which the GPU did this work at s.Bin, and sets
-// the clock for the next tick. Only work's Compute and Memory are read.
+// Tick carries s over dt, during which the GPU did this work at s.Bin, in picoseconds
+// at its peak rates (Cost.Compute and Memory), and sets the clock for the next tick.
 //
 // Lowering assumes that the work's rate stays, raising that u_cmp stays and
 // u_mem grows with the clock. Power can exceed neither, whatever binds the work:
 // so one tick after a jump of steady work it is under the cap and stays there,
 // and the clock then only rises until it settles.
-func (h *Heat) Tick(s *HeatState, work Cost, dt clock.Duration) {
+func (h *Heat) Tick(s *HeatState, computePs, memoryPs int64, dt clock.Duration) {
 	if dt <= 0 {
 		return
 	}
 	dtPs := float64(dt) * 1000
 	f := float64(s.Bin) / float64(h.MaxBin)
-	memoryW := h.MemoryW * min(1, float64(work.Memory)/dtPs)
-	computeW := h.ComputeW * power(min(1, float64(work.Compute)/(dtPs*f)), h.ComputeExponent) // at maximum clock
+	memoryW := h.MemoryW * min(1, float64(memoryPs)/dtPs)
+	computeW := h.ComputeW * power(min(1, float64(computePs)/(dtPs*f)), h.ComputeExponent) // at maximum clock
 	s.PowerW = h.IdleW + memoryW + computeW*f*f*f
 
 	steadyC := h.SteadyTempC(s.PowerW)

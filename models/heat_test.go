@@ -26,11 +26,16 @@ func (l load) work(f float64, dt clock.Duration) Cost {
 	return Cost{Compute: int64(l.compute * rate * ps), Memory: int64(l.memory * rate * ps)}
 }
 
+// do is Tick with the work of a step.
+func (h *Heat) do(s *HeatState, work Cost, dt clock.Duration) {
+	h.Tick(s, work.Compute, work.Memory, dt)
+}
+
 // run ticks the load once a second.
 func (h *Heat) run(s *HeatState, l load, seconds int, each func(second int)) {
 	for i := range seconds {
 		f := float64(s.Bin) / float64(h.MaxBin)
-		h.Tick(s, l.work(f, clock.Second), clock.Second)
+		h.do(s, l.work(f, clock.Second), clock.Second)
 		if each != nil {
 			each(i)
 		}
@@ -144,8 +149,8 @@ func TestMoreWorkIsNeverColder(t *testing.T) {
 		more.compute = min(1, l.compute+rapid.Float64Range(0, 1).Draw(t, "more compute"))
 		more.memory = min(1, l.memory+rapid.Float64Range(0, 1).Draw(t, "more memory"))
 		a, b := h.Start(), h.Start()
-		h.Tick(&a, l.work(1, clock.Second), clock.Second)
-		h.Tick(&b, more.work(1, clock.Second), clock.Second)
+		h.do(&a, l.work(1, clock.Second), clock.Second)
+		h.do(&b, more.work(1, clock.Second), clock.Second)
 		if a.PowerW > b.PowerW+1e-9 || a.TempC > b.TempC+1e-9 || a.Bin < b.Bin {
 			t.Fatalf("%+v gives %+v, but more, %+v, gives %+v", l, a, more, b)
 		}
@@ -179,12 +184,12 @@ func TestTicksOfAnyLengthReachTheSameTemperature(t *testing.T) {
 	l := load{memory: 0.6}
 	fine, coarse := h.Start(), h.Start()
 	h.run(&fine, l, 60, nil)
-	h.Tick(&coarse, l.work(1, clock.Minute), clock.Minute)
+	h.do(&coarse, l.work(1, clock.Minute), clock.Minute)
 	if math.Abs(fine.TempC-coarse.TempC) > 1e-6 {
 		t.Errorf("60 ticks of 1 s: %.6f C, one of 60 s: %.6f C", fine.TempC, coarse.TempC)
 	}
 	before := coarse
-	if h.Tick(&coarse, Cost{}, 0); coarse != before {
+	if h.Tick(&coarse, 0, 0, 0); coarse != before {
 		t.Error("a tick of no length changes the state")
 	}
 }
@@ -195,6 +200,6 @@ func BenchmarkTick(b *testing.B) {
 	work := load{compute: 0.8, memory: 0.4, bound: 1}.work(0.9, clock.Second)
 	b.ReportAllocs()
 	for b.Loop() {
-		h.Tick(&s, work, clock.Second)
+		h.do(&s, work, clock.Second)
 	}
 }

@@ -82,7 +82,7 @@ func (e energyRun) powerOf(p Power) float64 {
 	d.GPU.Common.Power = p
 	h := NewHeat(d, 30)
 	s := h.Start()
-	h.Tick(&s, e.work, clock.FromSeconds(e.periodMs/1e3))
+	h.Tick(&s, e.work.Compute, e.work.Memory, clock.FromSeconds(e.periodMs/1e3))
 	return min(s.PowerW, h.CapW)
 }
 
@@ -208,7 +208,7 @@ func offlineRate(t *testing.T, capW float64) (rate, mhz, watts float64) {
 	state := h.Start()
 	for range 2000 {
 		c := s.Step(b, state.Bin)
-		h.Tick(&state, c, clock.Duration(c.Total()/1000))
+		h.Tick(&state, c.Compute, c.Memory, clock.Duration(c.Total()/1000))
 		rate = rows * 1e12 / float64(c.Total())
 	}
 	return rate, float64(state.Bin * ClockStepMHz), state.PowerW
@@ -240,7 +240,7 @@ func TestSteadyPrefillUnderHeatRunsAsFastAsWithout(t *testing.T) {
 		b := prefillBatch(8192)
 		for range 1000 {
 			c := s.Step(b, state.Bin)
-			h.Tick(&state, c, clock.Duration(c.Total()/1000))
+			h.Tick(&state, c.Compute, c.Memory, clock.Duration(c.Total()/1000))
 		}
 		hot, fixed := s.Step(b, state.Bin), s.Step(b, 0)
 		got := float64(hot.Total())/float64(fixed.Total()) - 1

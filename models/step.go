@@ -35,6 +35,14 @@ func (c *Cost) Add(x *Cost, n int64) {
 	c.Memory += x.Memory * n
 }
 
+// AddSlope adds n times x to c, where x is a Slope: of a step's parts only attention
+// grows with the context.
+func (c *Cost) AddSlope(x *Cost, n int64) {
+	c.Attn += x.Attn * n
+	c.Compute += x.Compute * n
+	c.Memory += x.Memory * n
+}
+
 // Sub returns c − x, part by part.
 func (c Cost) Sub(x Cost) Cost {
 	c.Add(&x, -1)
@@ -51,7 +59,8 @@ type StepModel interface {
 	// Step returns the cost of a batch at a clock bin.
 	Step(b Batch, clockBin int) Cost
 	// Slope returns by how much each further step of an unchanged decode batch
-	// costs more than the one before it (each row's context grows by one).
+	// costs more than the one before it (each row's context grows by one): attention,
+	// Compute and Memory, no other part.
 	Slope(decodeSeqs int32, clockBin int) Cost
 }
 

@@ -21,6 +21,7 @@ type monitor struct {
 // poolMonitor is the record of one pool.
 type poolMonitor struct {
 	heat    models.Heat
+	local   models.Heat // heat in the place of the replica last asked for
 	thermal bool
 	states  []models.HeatState // per replica
 	inletC  float64            // outside of the hot aisle, now
@@ -68,6 +69,7 @@ func newMonitor(c *cluster) *monitor {
 		pm := poolMonitor{thermal: spec.Thermal.Enabled, windows: make([]poolWindow, c.plan.windows), spent: make([]engine.Spent, spec.Limit()), factor: make([]int, spec.Limit()), warmth: make([]warmth, spec.Limit())}
 		if pm.thermal {
 			pm.heat = models.NewHeat(spec.Deployment, spec.Thermal.AmbientC)
+			pm.local = pm.heat
 			pm.rest(spec, c.plan.exp.Start-c.plan.exp.Warmup)
 		}
 		for i := range pm.spent {
@@ -138,7 +140,7 @@ func (m *monitor) look(now clock.Time, k int) {
 			}
 			pm.peakKV = max(pm.peakKV, float64(load.Peak)/float64(load.Total))
 		}
-		pm.spent[i] = spent
+		pm.spent[i] = *spent
 		pm.warmth[i].power, pm.warmth[i].clock, pm.warmth[i].ticks = 0, 0, 0
 	}
 }
@@ -160,7 +162,7 @@ func (m *monitor) tickPool(now clock.Time, k int) {
 	pm.site(now, m.c.plan.exp.Start, &m.c.plan.exp.Pools[k])
 	for i := range p.views {
 		if s := p.stage[i]; s != serving && s != draining { // it cools down
-			pm.tick(i, models.Cost{}, heatInterval)
+			pm.tick(i, 0, 0, heatInterval)
 			continue
 		}
 		x, s := &pm.warmth[i], &pm.states[i]
@@ -169,7 +171,7 @@ func (m *monitor) tickPool(now clock.Time, k int) {
 		bin := s.Bin
 		// Work is known up to the last step boundary: so is the time it took.
 		if d := spent.Until.Sub(x.until); d > 0 {
-			pm.tick(i, models.Cost{Compute: spent.Compute - x.compute, Memory: spent.Memory - x.memory}, d)
+			pm.tick(i, spent.Compute-x.compute, spent.Memory-x.memory, d)
 			x.compute, x.memory, x.until = spent.Compute, spent.Memory, spent.Until
 		}
 		x.power += s.PowerW

@@ -31,14 +31,13 @@ func (pm *poolMonitor) rest(spec *Pool, week clock.Duration) {
 		}
 	}
 	for i := range n {
-		h := pm.at(i)
-		pm.states = append(pm.states, h.Start())
+		pm.states = append(pm.states, pm.at(i).Start())
 	}
 }
 
 // at returns the heat model of a replica in its place.
-func (pm *poolMonitor) at(i int) models.Heat {
-	h := pm.heat
+func (pm *poolMonitor) at(i int) *models.Heat {
+	h := &pm.local
 	h.AmbientC = pm.inletC
 	if i < pm.hotFrom {
 		h.AmbientC += pm.hotC
@@ -49,10 +48,9 @@ func (pm *poolMonitor) at(i int) models.Heat {
 	return h
 }
 
-// tick carries a replica's GPUs over d.
-func (pm *poolMonitor) tick(i int, work models.Cost, d clock.Duration) {
-	h := pm.at(i)
-	h.Tick(&pm.states[i], work, d)
+// tick carries a replica's GPUs over d, with this work at peak rates.
+func (pm *poolMonitor) tick(i int, computePs, memoryPs int64, d clock.Duration) {
+	pm.at(i).Tick(&pm.states[i], computePs, memoryPs, d)
 }
 
 // site sets the air and the power limits of the next tick. The GPUs of a rack share

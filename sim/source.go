@@ -73,6 +73,7 @@ func (p *plan) newSource(class int, seed uint64, from, until clock.Time) (*sourc
 	default:
 		in := workloads.NewIntensity(c, p.exp.Changes, p.exp.Start)
 		s.arrivals = workloads.NewArrivals(c, in, seed, from, until)
+		s.shaper.Expect(s.arrivals.Expected() * float64(p.exp.Replications))
 	}
 	return s, nil
 }

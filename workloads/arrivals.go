@@ -59,6 +59,14 @@ func (a *Arrivals) gapSum(n int64) float64 {
 	return sum
 }
 
+// Expected returns the mean number of arrivals, 0 where it is not known.
+func (a *Arrivals) Expected() float64 {
+	if a.curve == nil {
+		return 0
+	}
+	return a.curve.Total()
+}
+
 // Next returns the next arrival's time and index, and false after the last.
 func (a *Arrivals) Next() (clock.Time, int64, bool) {
 	i := a.index
@@ -238,18 +246,32 @@ func (s *Shaper) cohort(c *Class, ch Change, seed uint64) (cohort, error) {
 // rank.
 func (s *Shaper) Shape(i int64, t clock.Time, r *Request) {
 	k := s.Join(i, t, r)
-	u, v := s.prompts.Float64(i), s.outputs.Float64(i)
-	if s.rho != 0 {
-		v = s.related(u, v)
+	lengths := &s.base
+	if k >= 0 {
+		lengths = &s.cohorts[k].pair
 	}
-	if k < 0 {
-		r.Prompt, r.Output = s.base.prompt.At(u), s.base.output.At(v)
+	r.Prompt = lengths.prompt.Draw(&s.prompts, i)
+	if s.rho == 0 {
+		r.Output = lengths.output.Draw(&s.outputs, i)
+	} else {
+		r.Output = lengths.output.At(s.related(s.prompts.Float64(i), s.outputs.Float64(i)))
+	}
+	if k >= 0 {
+		s.finish(&s.cohorts[k], i, r)
+	} else {
 		s.prefix.draw(i, r)
-		return
 	}
-	c := &s.cohorts[k]
-	r.Prompt, r.Output = c.pair.prompt.At(u), c.pair.output.At(v)
-	s.finish(c, i, r)
+}
+
+// Expect says how many requests will be shaped, which is worth preparing for if they
+// are many.
+func (s *Shaper) Expect(requests float64) {
+	s.base.prompt.Expect(requests)
+	s.base.output.Expect(requests)
+	for k := range s.cohorts {
+		s.cohorts[k].pair.prompt.Expect(requests)
+		s.cohorts[k].pair.output.Expect(requests)
+	}
 }
 
 // finish caps the output of a request in a cohort and draws its prefix.

@@ -16,6 +16,7 @@ func BenchmarkRequest(b *testing.B) {
 		b.Fatal(err)
 	}
 	a := NewArrivals(&c, NewIntensity(&c, nil, 0), 1, 0, clock.Time(300*clock.Day))
+	s.Expect(worthATable)
 	var r Request
 	b.ReportAllocs()
 	for b.Loop() {

@@ -30,6 +30,7 @@ type Lengths struct {
 	mu, sigma float64 // of a lognormal
 	points    []Point
 	tail      float64 // quantile at which the tail begins
+	draws     *drawTable
 }
 
 // Compile checks a distribution and prepares it for sampling.

@@ -19,12 +19,12 @@ import (
 // bits that are left stand at the far end, and the base moves on when one of them
 // comes to the top.
 type Tournament struct {
-	leaves uint32 // a power of four
+	leaves uint32 // a power of four; leaf i is in place (leaves+i)%4 of group (leaves+i)/4
 	width  uint   // bits of an item
 	base   clock.Time
 	never  uint64       // stands for clock.Never; one less for all times that are too far
 	far    int64        // contestants from here on are too far, or wait for ever
-	nodes  []int64      // nodes[1] is the winner, node k of nodes 4k to 4k+3; leaf i is node leaves + i
+	groups [][4]int64   // group k plays for place k%4 of group k/4; the last winner is in place 1 of group 0
 	at     []clock.Time // of every leaf
 }
 
@@ -33,7 +33,7 @@ func NewTournament(n int) *Tournament {
 	width := uint(bits.Len(uint(max(n-1, 0)))+1) &^ 1
 	t := &Tournament{leaves: 1 << width, width: width, never: math.MaxInt64 >> width}
 	t.far = int64((t.never - 1) << width)
-	t.nodes, t.at = make([]int64, 2*t.leaves), make([]clock.Time, t.leaves)
+	t.groups, t.at = make([][4]int64, max(1, t.leaves/2)), make([]clock.Time, t.leaves)
 	for i := range t.at {
 		t.at[i] = clock.Never
 	}
@@ -56,18 +56,19 @@ func (t *Tournament) key(item uint32, at clock.Time) int64 {
 // replay plays all matches anew.
 func (t *Tournament) replay() {
 	for i := range t.leaves {
-		t.nodes[t.leaves+i] = t.key(i, t.at[i])
+		k := t.leaves + i
+		t.groups[k/4][k%4] = t.key(i, t.at[i])
 	}
 	for level := t.leaves / 4; level > 0; level /= 4 {
 		for k := level; k < 2*level; k++ {
-			t.nodes[k] = slices.Min(t.nodes[4*k : 4*k+4])
+			t.groups[k/4][k%4] = slices.Min(t.groups[k][:])
 		}
 	}
 }
 
 // Top returns the item with the earliest event, and its time.
 func (t *Tournament) Top() (clock.Time, int32) {
-	top := t.nodes[1]
+	top := t.groups[0][1]
 	if top >= t.far {
 		top = t.recount()
 	}
@@ -78,10 +79,10 @@ func (t *Tournament) Top() (clock.Time, int32) {
 // recount makes the earliest time the base, if any item has one, and returns the
 // winner.
 func (t *Tournament) recount() int64 {
-	if uint64(t.nodes[1])>>t.width != t.never {
+	if uint64(t.groups[0][1])>>t.width != t.never {
 		t.rebase(slices.Min(t.at))
 	}
-	return t.nodes[1]
+	return t.groups[0][1]
 }
 
 // rebase counts times from another one on, which none is before.
@@ -100,11 +101,13 @@ func (t *Tournament) Set(item int32, at clock.Time) {
 		t.rebase(at)
 		return
 	}
-	nodes, k := t.nodes, t.leaves+uint32(item)
-	nodes[k] = t.key(uint32(item), at)
+	k := t.leaves + uint32(item)
+	g := &t.groups[k/4]
+	g[k%4] = t.key(uint32(item), at)
 	for k > 1 {
-		four := (*[4]int64)(nodes[k&^3:])
-		k >>= 2
-		nodes[k] = min(min(four[0], four[1]), min(four[2], four[3]))
+		winner := min(min(g[0], g[1]), min(g[2], g[3]))
+		k /= 4
+		g = &t.groups[k/4]
+		g[k%4] = winner
 	}
 }

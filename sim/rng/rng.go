@@ -71,8 +71,19 @@ func (s Source) Uint64(i int64) uint64 {
 
 // Float64 returns the i-th draw, uniform in the open interval (0, 1): both ends
 // are excluded so that every inverse CDF stays finite.
-func (s Source) Float64(i int64) float64 {
-	return (float64(s.Uint64(i)>>11) + 0.5) * (1.0 / (1 << 53))
+func (s Source) Float64(i int64) float64 { return Uniform(s.Draw(i)) }
+
+// DrawBits is the width of a draw before it becomes a number in (0, 1).
+const DrawBits = 53
+
+// Draw returns the i-th draw as DrawBits random bits; Uniform of it is Float64.
+func (s *Source) Draw(i int64) uint64 { return s.Uint64(i) >> (64 - DrawBits) }
+
+// Uniform returns the number in (0, 1) that a draw stands for: a larger draw never
+// stands for a smaller number.
+func Uniform(draw uint64) float64 {
+	draw -= (draw + 1) >> DrawBits // the last one would round to 1
+	return (float64(int64(draw)) + 0.5) * (1.0 / (1 << DrawBits))
 }
 
 // Exp returns the quantile of the unit-rate exponential distribution.
