@@ -11,18 +11,21 @@ import (
 // schedule fixes the composition of the next step at now and appends it to the
 // ring. It reports whether there was anything to do.
 func (v *VLLM) schedule(now clock.Time) bool {
-	if v.apart() {
-		v.idle, v.waste, v.late = someRows{}, v.late, someRows{}
-		v.spec, v.drafted = someRows{}, 0
+	if v.apart {
+		v.nobodyApart()
+	}
+	s := v.newest + 1
+	st := v.ring[v.steps]
+	if v.unchanged(s) {
+		v.again(s, st)
+		return true
 	}
 	v.retire()
 	v.join()
-	s := v.newest + 1
 	if s&(turn-1) == 0 {
 		v.finish.refile(v.rows.rows, s)
 	}
 
-	st := v.ring[v.steps]
 	st.batch, st.loadPs = models.Batch{}, 0
 	st.started, st.firsts, st.drafts, st.finals = st.started[:0], st.firsts[:0], st.drafts[:0], none
 	v.heldSum += int64(v.decodes) // each row holds one token more than in the step before
@@ -56,9 +59,31 @@ func (v *VLLM) schedule(now clock.Time) bool {
 	return true
 }
 
-// apart tells whether the newest step treats any rows apart.
-func (v *VLLM) apart() bool {
-	return v.idle != someRows{} || v.waste != someRows{} || v.late != someRows{} || v.spec != someRows{} || v.drafted != 0
+// unchanged tells whether step s has the rows of the one before, all decoding.
+func (v *VLLM) unchanged(s int64) bool {
+	return !v.changed && v.decodes > 0 && len(v.joiners) == 0 && len(v.partial) == 0 && v.drafts == 0 &&
+		(v.waiting.n == 0 || v.blocked) && v.finish.heads[v.newest&(turn-1)] == none && s&(turn-1) != 0 &&
+		v.need(s) <= v.freeBlks && !v.apart
+}
+
+// again schedules such a step.
+func (v *VLLM) again(s int64, st *step) {
+	v.retired, v.newest = v.newest, s
+	v.heldSum += int64(v.decodes)
+	v.take(v.need(s))
+	v.minFree = min(v.minFree, v.freeBlks)
+	st.batch = models.Batch{Tokens: v.decodes, Seqs: v.decodes, DecodeSeqs: v.decodes, DecodeCtx: v.heldSum}
+	st.loadPs, st.same = 0, true
+	st.started, st.firsts, st.drafts, st.finals = st.started[:0], st.firsts[:0], st.drafts[:0], none
+	v.steps++
+}
+
+// nobodyApart begins a step in which no rows are treated apart but those that were
+// late in the one before.
+func (v *VLLM) nobodyApart() {
+	v.idle, v.waste, v.late = someRows{}, v.late, someRows{}
+	v.spec, v.drafted = someRows{}, 0
+	v.apart = v.waste != someRows{}
 }
 
 // retire takes the rows that end in the newest step out of the aggregates. They
@@ -96,6 +121,7 @@ func (v *VLLM) oneMore(r *row, s int64) int32 {
 		return 0
 	}
 	r.extra = s
+	v.apart = true
 	return 1
 }
 
@@ -261,6 +287,7 @@ func (v *VLLM) delay(i int32, s int64) {
 	v.finish.add(v.rows.rows, i, s)
 	v.heldSum--
 	v.idle.add(1, r.heldAt0+s)
+	v.apart = true
 	v.changed = true
 }
 

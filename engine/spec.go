@@ -34,6 +34,7 @@ func (v *VLLM) speculate(i, n, take int32, st *step) {
 	r.blocks += take
 	v.spec.add(1, int64(r.computed+n))
 	v.drafted += n
+	v.apart = true
 	st.drafts = append(st.drafts, i)
 }
 

@@ -43,6 +43,7 @@ type VLLM struct {
 	spec     someRows // of the step being scheduled: rows that speculate, KV with their drafts
 	drafted  int32    // of the step being scheduled: their tokens
 	drafts   int      // running rows that speculate
+	apart    bool     // of the step being scheduled: some rows may be treated apart
 	freeBlks int32
 	blocked  bool // the head of the queue did not fit, and nothing was freed since
 	changed  bool // the next step's rows differ from the newest's
@@ -237,7 +238,11 @@ func (v *VLLM) advance(now clock.Time) {
 // turns it away.
 func (v *VLLM) accept() {
 	a := v.front[0]
-	v.front = v.front[:copy(v.front, v.front[1:])]
+	n := len(v.front) - 1
+	if n > 0 {
+		copy(v.front, v.front[1:])
+	}
+	v.front = v.front[:n]
 	v.nextDue()
 	v.calm = unknown
 	if a.reject {

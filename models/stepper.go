@@ -2,6 +2,7 @@ package models
 
 import (
 	"fmt"
+	"sync/atomic"
 )
 
 // Stepper is the step model of one deployment. It is safe for concurrent use;
@@ -24,6 +25,15 @@ type Stepper struct {
 	samplerPs           int64          // per sequence
 	eagerPs             int64          // least time of the kernels of a step with prefill
 	work                peakWork
+
+	decodes []atomic.Pointer[decodes] // per clock bin, worked out when first used; none when general
+}
+
+// decodes are the costs of steps that only decode, by rows, without the part that
+// follows the context.
+type decodes [ctxRows]struct {
+	Cost
+	total int64
 }
 
 // NewStepper returns the step model of d, or what Validate finds.
@@ -45,6 +55,7 @@ func NewStepper(d Deployment) (*Stepper, error) {
 	}
 	s.setAttention(&r)
 	s.general = s.stages > 1 || s.window > 0
+	s.decodes = make([]atomic.Pointer[decodes], len(s.tables.bins))
 	return s, nil
 }
 
@@ -82,6 +93,34 @@ func attentionOf(r *rank) attentionKernel {
 // StepTo implements Filler. A batch holds at least one token and at most the
 // deployment's MaxBatchedTokens; the bin is 0 or one of the GPU's clock bins.
 func (s *Stepper) StepTo(c *Cost, b *Batch, clockBin int) int64 {
+	n := b.DecodeSeqs
+	if n != b.Tokens || n != b.Seqs || n >= ctxRows || n < 0 || s.general {
+		return s.mixed(c, b, clockBin)
+	}
+	t := s.decodes[clockBin].Load()
+	if t == nil {
+		t = s.decode(clockBin)
+	}
+	d, ctx := &t[n], b.DecodeCtx
+	ctxPs := s.ctxPs[n] * ctx
+	c.Gemm, c.Attn, c.Comm, c.Small, c.Head, c.Host = d.Gemm, d.Attn+ctxPs, d.Comm, d.Small, d.Head, d.Host
+	c.Compute, c.Memory = d.Compute+s.work.pairCompute*ctx, d.Memory+s.work.ctxMemory*ctx
+	return d.total + ctxPs
+}
+
+// decode works out the steps of a bin that only decode. Goroutines that do it at the
+// same time come to the same result.
+func (s *Stepper) decode(clockBin int) *decodes {
+	t := new(decodes)
+	for n := int32(1); n < ctxRows && n <= s.tables.maxTokens; n++ {
+		t[n].total = s.mixed(&t[n].Cost, &Batch{Tokens: n, Seqs: n, DecodeSeqs: n}, clockBin)
+	}
+	s.decodes[clockBin].Store(t)
+	return t
+}
+
+// mixed is StepTo for all batches.
+func (s *Stepper) mixed(c *Cost, b *Batch, clockBin int) int64 {
 	t := s.tables.bins[clockBin].Load()
 	if t == nil {
 		t = s.tables.build(clockBin)

@@ -118,7 +118,7 @@ func newCluster(p *plan, seed uint64, covered *atomic.Int64) (*cluster, error) {
 		if p.exp.Limits != nil {
 			l = p.exp.Limits[k]
 		}
-		c.limits = append(c.limits, limiter{spec: l, requests: newBucket(l.Requests, l.Burst), tokens: newBucket(l.Tokens, l.Burst)})
+		c.limits = append(c.limits, limiter{spec: l, requests: newBucket(l.Requests, l.Burst), tokens: newBucket(l.Tokens, l.Burst), open: l.MaxPrompt <= 0 && l.InFlight <= 0 && l.Requests == 0 && l.Tokens == 0})
 		c.force = append(c.force, inForce{to: -1})
 	}
 	for k := range p.exp.Pools {

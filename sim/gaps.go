@@ -25,11 +25,8 @@ const (
 
 func (g *gaps) add(d clock.Duration, n uint64) {
 	u := uint64(max(d, 0)) >> gapUnit
-	octave := bits.Len64(u >> gapBits)
-	if octave > 0 {
-		u = u >> (octave - 1) & (1<<gapBits - 1)
-	}
-	g.counts[min(octave, gapOctaves-1)<<gapBits+int(u)] += n
+	shift := uint64(bits.Len64(u >> (gapBits + 1))) // of the octaves above 1
+	g.counts[min(shift<<gapBits+u>>(shift&63), gapOctaves<<gapBits-1)] += n
 	g.n += n
 	g.most = max(g.most, d)
 }
@@ -54,23 +51,35 @@ func (g *gaps) quantile(q float64) float64 {
 // gapMeter takes the gaps of all replicas of a pool.
 type gapMeter struct {
 	plan    *plan
+	from    clock.Time // the phase of the last gap
+	to      clock.Time
+	phase   int
 	phases  []gaps
 	ledgers []*ledger // per objective, of those on ITL; nil until the first token
 }
 
 // Gap implements engine.Gaps.
 func (m *gapMeter) Gap(end clock.Time, length clock.Duration, tokens int64) {
-	if end < 0 || end >= clock.Time(m.plan.exp.Duration) {
+	if (end < m.from || end >= m.to) && !m.turn(end) {
 		return
 	}
-	k := 0
-	for end >= m.plan.phases[k].to {
-		k++
-	}
-	m.phases[k].add(length, uint64(tokens))
+	m.phases[m.phase].add(length, uint64(tokens))
 	if m.plan.judgesGaps {
-		m.judge(end, k, length, tokens)
+		m.judge(end, m.phase, length, tokens)
 	}
+}
+
+// turn goes to the phase of another instant, false if that is not counted.
+func (m *gapMeter) turn(end clock.Time) bool {
+	if end < 0 || end >= clock.Time(m.plan.exp.Duration) {
+		return false
+	}
+	m.phase = 0
+	for end >= m.plan.phases[m.phase].to {
+		m.phase++
+	}
+	m.from, m.to = max(0, m.plan.phases[m.phase].from), min(m.plan.phases[m.phase].to, clock.Time(m.plan.exp.Duration))
+	return true
 }
 
 // gapRep is a pool's inter-token latency in a phase of one replication, seconds.

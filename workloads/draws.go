@@ -14,9 +14,9 @@ import (
 const (
 	cellBits    = 12 // of a draw's rng.DrawBits
 	cellShift   = rng.DrawBits - cellBits
-	mostCuts    = 8         // in one cell; in cells with more At is asked
-	worthATable = 1_000_000 // draws: a table takes a hundredth of a second
-	maxTables   = 64        // kept, the newest
+	mostCuts    = 8       // in one cell; in cells with more At is asked
+	worthATable = 200_000 // draws: a table takes a hundredth of a second
+	maxTables   = 64      // kept, the newest
 )
 
 type drawTable struct {

@@ -101,13 +101,13 @@ func (t *Tournament) Set(item int32, at clock.Time) {
 		t.rebase(at)
 		return
 	}
-	k := t.leaves + uint32(item)
-	g := &t.groups[k/4]
+	groups, k := t.groups, t.leaves+uint32(item)
+	g := &groups[k/4]
 	g[k%4] = t.key(uint32(item), at)
 	for k > 1 {
 		winner := min(min(g[0], g[1]), min(g[2], g[3]))
 		k /= 4
-		g = &t.groups[k/4]
+		g = &groups[k/4]
 		g[k%4] = winner
 	}
 }
