@@ -203,9 +203,9 @@ func (c *cluster) Arrive(now clock.Time) clock.Time {
 	if s.sessions != nil {
 		c.nextTurn(now, s, s.sessions.open(s.next.Index))
 	} else if limit := c.plan.exp.Traffic[s.class].Client.MaxInFlight; limit > 0 && s.inFlight >= limit {
-		s.backlog = append(s.backlog, s.next)
+		s.backlog = append(s.backlog, *s.next)
 	} else {
-		c.send(now, s, &s.next, -1, 0)
+		c.send(now, s, s.next, -1, 0)
 	}
 	if err := s.advance(); err != nil {
 		c.stopFor(err)

@@ -18,7 +18,9 @@ type source struct {
 	from     clock.Time             // arrivals are drawn from here on
 	until    clock.Time             // nothing is sent from here on
 	row      workloads.Row          // replay: of the announced arrival
-	next     workloads.Request      // the announced arrival; Send is its time
+	next     *workloads.Request     // the announced arrival; Send is its time
+	drawn    []workloads.Request    // arrivals drawn at once: the announced one and those after it
+	at       int                    // of drawn: the announced one
 	sent     int64                  // closed loop: requests so far
 
 	inFlight           int
@@ -58,6 +60,8 @@ func (p *plan) newSource(class int, seed uint64, from, until clock.Time) (*sourc
 		from = from.Add(-p.sessionHorizon(class, s))
 	}
 	s.from = from
+	s.drawn = make([]workloads.Request, 1, drawAhead)
+	s.next = &s.drawn[0]
 	switch {
 	case len(c.Recorded) > 0:
 		s.recorded = c.Recorded
@@ -73,20 +77,35 @@ func (p *plan) newSource(class int, seed uint64, from, until clock.Time) (*sourc
 	default:
 		in := workloads.NewIntensity(c, p.exp.Changes, p.exp.Start)
 		s.arrivals = workloads.NewArrivals(c, in, seed, from, until)
+		if s.sessions == nil && len(p.exp.Holds) == 0 { // nothing changes those to come
+			s.drawn = s.drawn[:cap(s.drawn)]
+			s.at = len(s.drawn) - 1
+		}
 		s.shaper.Expect(s.arrivals.Expected() * float64(p.exp.Replications))
 	}
 	return s, nil
 }
 
-// advance draws the next arrival; its Send is clock.Never when there is none.
+// drawAhead is how many arrivals are drawn at once where nothing can change them: the
+// code that draws is then in the processor's cache for all but the first.
+const drawAhead = 16
+
+// advance goes to the next arrival; its Send is clock.Never when there is none.
 func (s *source) advance() error {
+	if len(s.drawn) > 1 {
+		if s.at++; s.at == len(s.drawn) {
+			s.draw()
+		}
+		s.next = &s.drawn[s.at]
+		return nil
+	}
 	s.next.Send = clock.Never
 	s.next.Class = s.class
 	switch {
 	case len(s.recorded) > 0:
 		if r := s.recorded[0]; r.Send < s.until {
 			r.Class = s.class
-			s.next, s.recorded = r, s.recorded[1:]
+			*s.next, s.recorded = r, s.recorded[1:]
 		}
 	case s.trace != nil:
 		row, err := s.trace.Next()
@@ -95,7 +114,7 @@ func (s *source) advance() error {
 		}
 		s.row = row
 		if at := s.offset.Add(row.Arrival); row.OK && at < s.until {
-			s.shaper.Replay(row, at, &s.next)
+			s.shaper.Replay(row, at, s.next)
 			s.next.Send = at
 		}
 	case s.arrivals != nil:
@@ -106,13 +125,32 @@ func (s *source) advance() error {
 			}
 			s.next.Index = i
 		} else if ok {
-			s.shaper.Shape(i, at, &s.next)
+			s.shaper.Shape(i, at, s.next)
 		}
 		if ok {
 			s.next.Send = at
 		}
 	}
 	return nil
+}
+
+// draw draws arrivals of an open loop. After the last one, all are at clock.Never.
+func (s *source) draw() {
+	s.at = 0
+	more := true
+	for k := range s.drawn {
+		r := &s.drawn[k]
+		r.Send, r.Class = clock.Never, s.class
+		if !more {
+			continue
+		}
+		var at clock.Time
+		var i int64
+		if at, i, more = s.arrivals.Next(); more {
+			s.shaper.Shape(i, at, r)
+			r.Send = at
+		}
+	}
 }
 
 // prepareThinking prepares the draws of think time.
@@ -137,9 +175,9 @@ func (s *source) reshape() {
 	at := s.next.Send
 	switch {
 	case s.trace != nil:
-		s.shaper.Replay(s.row, at, &s.next)
+		s.shaper.Replay(s.row, at, s.next)
 		s.next.Send = at
 	case s.arrivals != nil && s.sessions == nil:
-		s.shaper.Shape(s.next.Index, at, &s.next)
+		s.shaper.Shape(s.next.Index, at, s.next)
 	}
 }
