@@ -12,22 +12,21 @@ type Config struct {
 	MaxModelLen       int32 // prompt + output tokens of one request
 	BlockSize         int32 // tokens per KV block
 	KVBlocks          int32 // null block included; usable are KVBlocks − 1
-	ReserveFullPrompt bool  // admit only when the whole prompt fits in free blocks
 	WatermarkBlocks   int32 // kept free at admission while anything runs
 	LongPrefillTokens int32 // most tokens of one prompt in a step (long_prefill_token_threshold); 0 = no limit
-	Priority          bool  // order by (priority, arrival) instead of arrival alone
 	SkipAhead         int32 // requests of the queue that admission looks past when one does not fit; 0 = strict
 	MaxWaiting        int32 // requests that may wait; further ones are rejected; 0 = no limit
+	ReserveFullPrompt bool  // admit only when the whole prompt fits in free blocks
+	Priority          bool  // order by (priority, arrival) instead of arrival alone
 	StopEOS           bool  // ends are not known ahead: with async scheduling a request takes part in one more step
-	Spec              Spec  // speculative decoding
 	PrefixCache       bool  // keep finished requests' blocks and find equal prefixes
+	Stepping          bool  // visit every step boundary: the reference for closed-form stretches
+	Spec              Spec  // speculative decoding
+	Gaps              Gaps  // takes the gaps between output tokens; nil = nobody
+	Host              models.Host
+	Model             models.StepModel
+	Clock             int // clock bin at the start; 0 = no thermal model
 	Offload           Offload
-	Stepping          bool // visit every step boundary: the reference for closed-form stretches
-
-	Model models.StepModel
-	Host  models.Host
-	Clock int  // clock bin at the start; 0 = no thermal model
-	Gaps  Gaps // takes the gaps between output tokens; nil = nobody
 }
 
 // Gaps takes inter-token latencies. A replica may keep the gaps of a run of equal

@@ -63,6 +63,34 @@ type content struct {
 	filed   int32   // leading full blocks that were offered to the cache
 }
 
+// blockOfSmall is how many numbers a cache line holds, twice over.
+const blockOfSmall = 32
+
+// lists lets the short lists of a replica begin side by side; those that outgrow their
+// place move away.
+func (v *VLLM) lists() {
+	at := 0
+	take := func(n int) []int32 {
+		at += n
+		return v.small[at-n : at-n : at]
+	}
+	if n := int(v.cfg.BlockSize); n <= 16 {
+		v.residue = take(n)[:n]
+	} else {
+		v.residue = make([]int32, n)
+	}
+	for _, list := range []*[]int32{&v.joiners, &v.partial, &v.ended, &v.chunked} {
+		*list = take(4)
+	}
+	for k := range v.two {
+		st := &v.two[k]
+		st.finals = none
+		for _, list := range []*[]int32{&st.started, &st.firsts, &st.drafts} {
+			*list = take(4)
+		}
+	}
+}
+
 // table is a growing array of rows with a free list.
 type table struct {
 	rows    []row

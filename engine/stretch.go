@@ -18,18 +18,18 @@ import (
 //
 // with a the first step's time and b the growth per step, in picoseconds.
 type stretch struct {
+	end  clock.Time // of the running step; Never when idle
 	t0   clock.Time
 	n    int64 // steps of the stretch that have ended
 	a, b int64
-	cost models.Cost // of the first step
-	grow models.Cost // per further step
-	bin  int
-	rows int64      // that decode in it
 	from clock.Time // end of the first n steps
-	end  clock.Time // of the running step; Never when idle
+	rows int64      // that decode in it
 
 	booked   int64 // of the n steps: counted in spent and told to the gap meter
 	bookedTo clock.Time
+	bin      int
+	cost     models.Cost // of the first step
+	grow     models.Cost // per further step
 }
 
 // at returns the end of the first n steps of the stretch.

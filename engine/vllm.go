@@ -18,63 +18,66 @@ import (
 // step before, so a step without prefill costs O(1); a run of steps with the same
 // rows is one closed-form stretch.
 type VLLM struct {
-	cfg   Config
-	shift uint // log2 of the block size
-
-	rows    table
-	waiting deque
-	order   order
-	front   []arrival  // in the front end, in order of readiness
+	// The order of the fields is that of their use: what every look at a replica needs
+	// lies together, because the processor's cache holds a small part of all replicas.
+	run     stretch
 	due     clock.Time // readiness of the first of front; Never without
-	depth   int        // steps whose composition is fixed ahead
-	rejects int        // of front: too long for the engine
+	calm    int64      // coming boundaries that are quiet; unknown = to be worked out
+	visible clock.Time // next event if no request arrives, when calm is known
 
 	// The newest scheduled step and what decodes in it.
 	newest   int64
-	retired  int64 // newest step whose finished rows have left the aggregates
-	decodes  int32 // decoding rows
-	heldSum  int64 // KV tokens of decoding rows in step newest
-	residue  []int32
-	joiners  []int32  // rows whose last chunk is in step newest
-	partial  []int32  // prefilling rows in order of admission
+	retired  int64    // newest step whose finished rows have left the aggregates
+	ring     [2]*step // ring[0] runs, ring[1] is planned (async)
+	steps    int      // of ring in use
+	depth    int      // steps whose composition is fixed ahead
+	heldSum  int64    // KV tokens of decoding rows in step newest
+	decodes  int32    // decoding rows
+	freeBlks int32
+	minFree  int32
+	rejects  int32 // of front: too long for the engine
+	shift    uint  // log2 of the block size
+	bin      int
+	drafts   int  // running rows that speculate
+	changed  bool // the next step's rows differ from the newest's
+	blocked  bool // the head of the queue did not fit, and nothing was freed since
+	apart    bool // of the step being scheduled: some rows may be treated apart
+	halves   bool // it has been given halves of requests
+
+	waiting deque
+	front   []arrival // in the front end, in order of readiness
+	out     []Event
+	joiners []int32 // rows whose last chunk is in step newest
+	partial []int32 // prefilling rows in order of admission
+	ended   []int32 // rows that end with the step being published
+	chunked []int32 // rows with a chunk whose blocks are not yet filed
+	residue []int32
+	rows    table
+	model   models.Filler
+	order   order
+	others  int64 // KV tokens of rows that run but do not decode
+
+	admitted, arrived int64
+	submitted         int64 // requests so far: the identity of content that nobody shares
+	prompted          int64 // tokens of admitted prompts, and of what was made before a preemption
+	hitTokens         int64 // of them: found in the prefix cache
+
+	two   [2]step
+	small [2 * blockOfSmall]int32 // where short lists begin
+	spent Spent
+	ahead preview
+	cfg   Config
+
 	idle     someRows // of the step being scheduled: decoding rows without budget
 	waste    someRows // of the step being scheduled: ended rows that still take part
 	late     someRows // the same for the step after it
 	spec     someRows // of the step being scheduled: rows that speculate, KV with their drafts
 	drafted  int32    // of the step being scheduled: their tokens
-	drafts   int      // running rows that speculate
-	apart    bool     // of the step being scheduled: some rows may be treated apart
-	freeBlks int32
-	blocked  bool // the head of the queue did not fit, and nothing was freed since
-	changed  bool // the next step's rows differ from the newest's
-	admitted int64
-	arrived  int64
+	onTheWay int      // requests whose KV is still to arrive
 
-	submitted int64 // requests so far: the identity of content that nobody shares
-	cache     cache
-	store     store
-	prompted  int64 // tokens of admitted prompts, and of what was made before a preemption
-	hitTokens int64 // of them: found in the prefix cache
-	finish    wheel
-
-	ring  [2]*step // ring[0] runs, ring[1] is planned (async)
-	steps int      // of ring in use
-
-	model   models.Filler
-	run     stretch
-	bin     int
-	calm    int64      // coming boundaries that are quiet; unknown = to be worked out
-	visible clock.Time // next event if no request arrives, when calm is known
-	ahead   preview
-	halves  bool // it has been given halves of requests
-
-	spent    Spent
-	minFree  int32
-	others   int64 // KV tokens of rows that run but do not decode
-	out      []Event
-	ended    []int32 // rows that end with the step being published
-	onTheWay int     // requests whose KV is still to arrive
-	chunked  []int32 // rows with a chunk whose blocks are not yet filed
+	finish wheel
+	cache  cache
+	store  store
 }
 
 // someRows are rows that a step treats apart.
@@ -117,7 +120,6 @@ func NewVLLM(cfg Config) *VLLM {
 	v := &VLLM{
 		cfg:      cfg,
 		shift:    uint(bits.TrailingZeros32(uint32(cfg.BlockSize))),
-		residue:  make([]int32, cfg.BlockSize),
 		freeBlks: cfg.KVBlocks - 1,
 		minFree:  cfg.KVBlocks - 1,
 		retired:  -1,
@@ -133,7 +135,8 @@ func NewVLLM(cfg Config) *VLLM {
 	v.cache.init()
 	v.store.init(cfg.Offload)
 	v.cache.store = &v.store
-	v.ring = [2]*step{{finals: none}, {finals: none}}
+	v.ring = [2]*step{&v.two[0], &v.two[1]}
+	v.lists()
 	v.run.end = clock.Never
 	return v
 }
@@ -197,7 +200,7 @@ func (v *VLLM) Load(now clock.Time) Load {
 	total := v.cfg.KVBlocks - 1
 	return Load{
 		Running: int32(v.order.live),
-		Waiting: int32(v.waiting.n + len(v.front) - v.rejects + v.onTheWay),
+		Waiting: int32(v.waiting.n + len(v.front) - int(v.rejects) + v.onTheWay),
 		Tokens:  v.heldSum + v.others,
 		Blocks:  total - v.freeBlks,
 		Peak:    total - v.minFree,
