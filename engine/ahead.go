@@ -47,7 +47,7 @@ func (v *VLLM) Next() (clock.Time, bool) {
 // coming boundary is not quiet: that boundary, or the one after it if the running step
 // publishes nothing and the planned one is known.
 func (v *VLLM) publication() clock.Time {
-	st, then := v.ring[0], v.ring[1]
+	st, then := v.at(0), v.at(1)
 	if v.steps < 2 || len(st.firsts) > 0 || st.finals != none || v.cfg.Spec.Drafts > 0 || v.cfg.Stepping ||
 		v.halves || v.freeBlks < v.decodes+v.cfg.MaxBatchedTokens>>v.shift+v.cfg.MaxSeqs {
 		return v.run.end

@@ -55,7 +55,8 @@ func (v *VLLM) Cancel(now clock.Time, i, id int32) (sent int32, gone bool) {
 // leaveRunning takes a row with so many tokens of KV out of running and out of the
 // steps that are fixed, and frees its blocks.
 func (v *VLLM) leaveRunning(i int32, held int64) {
-	for _, st := range v.ring[:v.steps] {
+	for k := range v.steps {
+		st := v.at(k)
 		st.started, st.firsts, st.drafts = without(st.started, i), without(st.firsts, i), without(st.drafts, i)
 	}
 	v.giveBack(i, held)

@@ -286,7 +286,7 @@ func TestEveryStepEqualsTheReference(t *testing.T) {
 			}
 			want := fmt.Sprintf("free %d, idle cached %d, waiting %d, running %d", ref.free(), cached, len(ref.waiting), len(ref.running))
 			for k := range v.steps {
-				got += fmt.Sprintf("; %+v", v.ring[k].batch)
+				got += fmt.Sprintf("; %+v", v.at(k).batch)
 			}
 			for _, p := range ref.planned {
 				want += fmt.Sprintf("; %+v", p.batch)

@@ -82,8 +82,8 @@ func (v *VLLM) lists() {
 	for _, list := range []*[]int32{&v.joiners, &v.partial, &v.ended, &v.chunked} {
 		*list = take(4)
 	}
-	for k := range v.two {
-		st := &v.two[k]
+	for k := range v.ring {
+		st := &v.ring[k]
 		st.finals = none
 		for _, list := range []*[]int32{&st.started, &st.firsts, &st.drafts} {
 			*list = take(4)

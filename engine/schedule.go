@@ -15,7 +15,7 @@ func (v *VLLM) schedule(now clock.Time) bool {
 		v.nobodyApart()
 	}
 	s := v.newest + 1
-	st := v.ring[v.steps]
+	st := v.at(v.steps)
 	if v.unchanged(s) {
 		v.again(s, st)
 		return true
@@ -41,18 +41,18 @@ func (v *VLLM) schedule(now clock.Time) bool {
 		v.admit(now, st)
 	}
 	b := &st.batch
-	b.DecodeSeqs = v.decodes - v.idle.rows + v.waste.rows
-	b.DecodeCtx = v.heldSum - v.idle.held + v.waste.held
-	b.DecodeSeqs += v.spec.rows
-	b.DecodeCtx += v.spec.held
-	b.Tokens = b.DecodeSeqs + b.PrefillTokens + v.drafted - v.spec.rows
+	b.DecodeSeqs, b.DecodeCtx = v.decodes, v.heldSum
+	b.Tokens = v.decodes + b.PrefillTokens
+	if v.apart {
+		v.countApart(b)
+	}
 	b.Seqs += b.DecodeSeqs
 	if b.Tokens == 0 {
 		// A row that preempted itself has left an empty step: whoever fits starts now.
 		return preempted && v.steps == 0 && v.waiting.n > 0 && v.schedule(now)
 	}
 	st.same = !v.changed && b.PrefillTokens == 0
-	v.changed = b.PrefillTokens > 0 || v.idle.rows > 0 || v.waste.rows > 0 || v.spec.rows > 0
+	v.changed = b.PrefillTokens > 0 || v.apart && (v.idle.rows > 0 || v.waste.rows > 0 || v.spec.rows > 0)
 	v.newest = s
 	v.steps++
 	v.minFree = min(v.minFree, v.freeBlks)
@@ -86,6 +86,13 @@ func (v *VLLM) nobodyApart() {
 	v.apart = v.waste != someRows{}
 }
 
+// countApart puts the rows that are treated apart into a batch of all others.
+func (v *VLLM) countApart(b *models.Batch) {
+	b.DecodeSeqs += v.waste.rows + v.spec.rows - v.idle.rows
+	b.DecodeCtx += v.waste.held + v.spec.held - v.idle.held
+	b.Tokens += v.waste.rows + v.drafted - v.idle.rows
+}
+
 // retire takes the rows that end in the newest step out of the aggregates. They
 // keep their blocks and their place in running until that step's output is
 // processed.
@@ -109,7 +116,7 @@ func (v *VLLM) retire() {
 		v.waste.add(v.oneMore(r, v.newest+1), r.heldAt0+v.newest+1)
 		tail = i
 	}
-	st := v.ring[v.steps-1] // the newest step is still in flight: it is not processed before it is retired
+	st := v.at(v.steps - 1) // the newest step is still in flight: it is not processed before it is retired
 	v.rows.rows[tail].next = st.finals
 	st.finals = head
 }
@@ -169,7 +176,8 @@ func (v *VLLM) need(s int64) int32 {
 // scheduleRunning gives the running rows their tokens and blocks for step s. It
 // reports whether any row was preempted.
 func (v *VLLM) scheduleRunning(now clock.Time, s int64, st *step) bool {
-	need := v.need(s)
+	growth := v.need(s)
+	need := growth
 	if len(v.partial) == 0 && v.drafts == 0 && need <= v.freeBlks {
 		v.take(need)
 		return false
@@ -186,7 +194,7 @@ func (v *VLLM) scheduleRunning(now clock.Time, s int64, st *step) bool {
 	if need > v.freeBlks || len(v.partial) > 1 && want > room || v.drafts > 0 {
 		return v.walkRunning(now, s, st)
 	}
-	v.take(v.need(s))
+	v.take(growth)
 	budget := room
 	kept := v.partial[:0]
 	for _, i := range v.partial {

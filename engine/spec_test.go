@@ -57,8 +57,8 @@ func TestSpeculationLosesNothing(t *testing.T) {
 				t.Fatalf("%+v", l)
 			}
 			for k := range v.steps {
-				if v.ring[k].batch.Tokens > s.cfg.MaxBatchedTokens {
-					t.Fatalf("%+v", v.ring[k].batch)
+				if v.at(k).batch.Tokens > s.cfg.MaxBatchedTokens {
+					t.Fatalf("%+v", v.at(k).batch)
 				}
 			}
 		}) {

@@ -56,7 +56,7 @@ func (r *stretch) ended(now clock.Time) int64 {
 
 // begin starts the first step of the ring at now.
 func (v *VLLM) begin(now clock.Time) {
-	st := v.ring[0]
+	st := v.at(0)
 	r := &v.run
 	if !st.same || v.bin != r.bin || r.end == clock.Never {
 		v.book()
@@ -108,8 +108,8 @@ func (v *VLLM) boundary(limit clock.Time) {
 	if v.cfg.Stepping {
 		v.book()
 	}
-	v.publish(now, v.ring[0])
-	v.ring[0], v.ring[1] = v.ring[1], v.ring[0]
+	v.publish(now, v.at(0))
+	v.turned ^= 1
 	v.steps--
 	planned := v.steps > 0
 	if planned {
@@ -145,10 +145,10 @@ const unknown = -1
 func (v *VLLM) foresee() {
 	v.calm, v.visible = 0, v.run.end
 	if v.cfg.Stepping || v.changed || v.bin != v.run.bin || v.steps < v.depth ||
-		len(v.joiners) > 0 || v.ring[0].batch.PrefillTokens > 0 || (v.waiting.n > 0 && !v.blocked) {
+		len(v.joiners) > 0 || v.at(0).batch.PrefillTokens > 0 || (v.waiting.n > 0 && !v.blocked) {
 		return
 	}
-	if v.steps == 2 && !v.ring[1].same {
+	if v.steps == 2 && !v.at(1).same {
 		return
 	}
 	last := v.finish.next(v.newest) - v.newest
@@ -199,9 +199,9 @@ func (v *VLLM) skip(n int64) {
 	v.newest += n
 	v.retired += n
 	v.heldSum += n * int64(v.decodes)
-	v.ring[v.steps-1].batch.DecodeCtx = v.heldSum
+	v.at(v.steps - 1).batch.DecodeCtx = v.heldSum
 	if v.steps == 2 {
-		v.ring[0].batch.DecodeCtx = v.heldSum - int64(v.decodes)
+		v.at(0).batch.DecodeCtx = v.heldSum - int64(v.decodes)
 	}
 }
 
@@ -291,10 +291,9 @@ func (v *VLLM) tell(k Kind, at clock.Time, r *row) {
 		v.out = append(v.out, Event{})
 	} else {
 		v.out = v.out[:n+1]
-		v.out[n] = Event{}
 	}
 	e := &v.out[n]
-	e.Kind, e.ID, e.At = k, r.id, at
+	e.Kind, e.ID, e.At, e.Lost, e.Reason, e.Row = k, r.id, at, 0, 0, 0
 	e.Ready, e.Started, e.Prefilled = r.ready, r.started, r.prefilled
 }
 

@@ -27,12 +27,12 @@ type VLLM struct {
 
 	// The newest scheduled step and what decodes in it.
 	newest   int64
-	retired  int64    // newest step whose finished rows have left the aggregates
-	ring     [2]*step // ring[0] runs, ring[1] is planned (async)
-	steps    int      // of ring in use
-	depth    int      // steps whose composition is fixed ahead
-	heldSum  int64    // KV tokens of decoding rows in step newest
-	decodes  int32    // decoding rows
+	retired  int64  // newest step whose finished rows have left the aggregates
+	turned   uint32 // place of the running step in the ring
+	steps    int    // of the ring in use: the running one and, with async scheduling, the planned one
+	depth    int    // steps whose composition is fixed ahead
+	heldSum  int64  // KV tokens of decoding rows in step newest
+	decodes  int32  // decoding rows
 	freeBlks int32
 	minFree  int32
 	rejects  int32 // of front: too long for the engine
@@ -62,7 +62,7 @@ type VLLM struct {
 	prompted          int64 // tokens of admitted prompts, and of what was made before a preemption
 	hitTokens         int64 // of them: found in the prefix cache
 
-	two   [2]step
+	ring  [2]step
 	small [2 * blockOfSmall]int32 // where short lists begin
 	spent Spent
 	ahead preview
@@ -102,6 +102,9 @@ type step struct {
 	finals  int32   // list of rows that make their last token
 }
 
+// at returns the running step (0), the one after it (1), and so on round the ring.
+func (v *VLLM) at(k int) *step { return &v.ring[(v.turned+uint32(k))&1] }
+
 // arrival is a request on its way through the front end.
 type arrival struct {
 	ready  clock.Time
@@ -135,7 +138,6 @@ func NewVLLM(cfg Config) *VLLM {
 	v.cache.init()
 	v.store.init(cfg.Offload)
 	v.cache.store = &v.store
-	v.ring = [2]*step{&v.two[0], &v.two[1]}
 	v.lists()
 	v.run.end = clock.Never
 	return v

@@ -149,7 +149,10 @@ func (tr *vllmTracer) observe(now clock.Time, events []Event) {
 // idle replica with async scheduling got its only request.
 func (tr *vllmTracer) schedule(now clock.Time) {
 	v := tr.v
-	fresh := v.ring[v.steps-int(v.newest-tr.seen) : v.steps]
+	var fresh []*step
+	for k := v.steps - int(v.newest-tr.seen); k < v.steps; k++ {
+		fresh = append(fresh, v.at(k))
+	}
 	if tr.seen = v.newest; len(fresh) == 0 {
 		return
 	}
