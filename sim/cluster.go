@@ -202,7 +202,7 @@ func (c *cluster) Arrive(now clock.Time) clock.Time {
 	}
 	if s.sessions != nil {
 		c.nextTurn(now, s, s.sessions.open(s.next.Index))
-	} else if limit := c.plan.exp.Traffic[s.class].Client.MaxInFlight; limit > 0 && s.inFlight >= limit {
+	} else if s.limit > 0 && s.inFlight >= s.limit {
 		s.backlog = append(s.backlog, *s.next)
 	} else {
 		c.send(now, s, s.next, -1, 0)
@@ -315,7 +315,7 @@ func (c *cluster) send(now clock.Time, s *source, r *workloads.Request, user, at
 		c.open++
 		c.rec.arrival(f)
 	}
-	if s.patient || c.plan.exp.Traffic[s.class].Client.Timeout > 0 {
+	if s.arms {
 		c.arm(now, id, &c.plan.exp.Traffic[s.class].Client)
 	}
 	if c.plan.exp.Network > 0 {
@@ -412,8 +412,7 @@ func (c *cluster) ends(now clock.Time, e *engine.Event) {
 		c.stopWhenDecided()
 	}
 	failed := e.Kind == engine.Rejected && e.Reason == engine.QueueFull
-	client := &c.plan.exp.Traffic[f.req.Class].Client
-	if (client.MaxInFlight > 0 || client.Users > 0) && e.At > now {
+	if c.sources[f.req.Class].waits && e.At > now {
 		f.live = false
 		c.loop.At(e.At, timerDone, int64(e.ID))
 		return

@@ -299,7 +299,9 @@ func (c *cluster) leave(f *flight) {
 	if p.stage[i] == draining {
 		c.vacated(c.loop.Now(), p, i)
 	}
-	p.gate.next(c.loop.Now())
+	if p.gate.waiting > 0 {
+		p.gate.next(c.loop.Now())
+	}
 }
 
 // poll refreshes what the gateway sees of a pool's replicas.

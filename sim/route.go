@@ -28,7 +28,10 @@ func (c *cluster) deliver(now clock.Time, id int32) {
 	if force.cap > 0 {
 		f.req.Output = min(f.req.Output, force.cap)
 	}
-	p := c.poolFor(f)
+	p := &c.pools[c.plan.poolOf[class]]
+	if force.to >= 0 || len(c.plan.poolsOf[class]) > 0 || c.plan.overflow[p.index] >= 0 {
+		p = c.poolFor(f)
+	}
 	if room := p.spec.Engine.MaxModelLen - f.req.Prompt; room > 0 {
 		f.req.Output = min(f.req.Output, room)
 	}

@@ -68,7 +68,7 @@ func (p *plan) newRouter(pool int, seed uint64) Router {
 	case "latency-predicted":
 		return &scored{cost: p.predictedTTFT(pool)}
 	}
-	return &leastOutstanding{}
+	return newLeastOutstanding(spec.Limit())
 }
 
 // stateless routers need no notice of changes.
@@ -149,43 +149,50 @@ func (r *affinity) Pick(_ clock.Time, q *workloads.Request, p *fleet) int {
 // filed by their number in bit sets: a pick costs the same for ten and a thousand.
 type leastOutstanding struct {
 	next  int
-	level [][]uint64 // by Outstanding: the replicas that have so many and are up
-	where []int32    // of each replica; −1 = down
-	least int32      // no level below it has a replica
+	words int      // of a level
+	level []uint64 // by Outstanding: the replicas that have so many and are up, one bit each
+	where []int32  // of each replica; −1 = down
+	least int32    // no level below it has a replica
+}
+
+func newLeastOutstanding(replicas int) *leastOutstanding {
+	r := &leastOutstanding{words: (replicas + 63) / 64, where: make([]int32, replicas)}
+	for i := range r.where {
+		r.where[i] = -1
+	}
+	return r
 }
 
 func (r *leastOutstanding) Changed(i int, v *View) {
-	for len(r.where) <= i {
-		r.where = append(r.where, -1)
-		for k := range r.level {
-			if len(r.level[k])*64 < len(r.where) {
-				r.level[k] = append(r.level[k], 0)
-			}
-		}
-	}
 	at := int32(-1)
 	if v.Up {
 		at = v.Outstanding
 	}
-	if old := r.where[i]; old != at {
-		if old >= 0 {
-			r.level[old][i>>6] &^= 1 << (i & 63)
+	old := r.where[i]
+	if old == at {
+		return
+	}
+	r.where[i] = at
+	word, bit := i>>6, uint64(1)<<(i&63)
+	if old >= 0 {
+		r.level[int(old)*r.words+word] &^= bit
+	}
+	if at >= 0 {
+		for (int(at)+1)*r.words > len(r.level) {
+			r.level = append(r.level, 0)
 		}
-		if at >= 0 {
-			for len(r.level) <= int(at) {
-				r.level = append(r.level, make([]uint64, (len(r.where)+63)/64))
-			}
-			r.level[at][i>>6] |= 1 << (i & 63)
-			r.least = min(r.least, at)
-		}
-		r.where[i] = at
+		r.level[int(at)*r.words+word] |= bit
+		r.least = min(r.least, at)
 	}
 }
 
 func (r *leastOutstanding) Pick(_ clock.Time, _ *workloads.Request, p *fleet) int {
-	start := r.next % len(p.views)
+	if r.next == len(p.views) {
+		r.next = 0
+	}
 	for ; ; r.least++ {
-		if i := nextBit(r.level[r.least], start); i >= 0 {
+		from := int(r.least) * r.words
+		if i := nextBit(r.level[from:from+r.words], r.next); i >= 0 {
 			r.next = i + 1
 			return i
 		}

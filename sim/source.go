@@ -10,6 +10,9 @@ import (
 // what they hold back.
 type source struct {
 	class    int32
+	limit    int  // client-side cap on requests in flight; 0 = none
+	arms     bool // its clients' patience ends
+	waits    bool // its clients send again when they have their last token
 	shaper   *workloads.Shaper
 	arrivals *workloads.Arrivals    // open loop
 	recorded []workloads.Request    // still to be sent
@@ -41,7 +44,11 @@ type source struct {
 // arrival with advance.
 func (p *plan) newSource(class int, seed uint64, from, until clock.Time) (*source, error) {
 	c := &p.exp.Traffic[class]
-	s := &source{class: int32(class), until: until}
+	s := &source{
+		class: int32(class), until: until, limit: c.Client.MaxInFlight,
+		arms:  c.Client.Patience.Kind != "" || c.Client.Timeout > 0,
+		waits: c.Client.MaxInFlight > 0 || c.Client.Users > 0,
+	}
 	var err error
 	if s.shaper, err = workloads.NewShaper(c, p.exp.Changes, seed); err != nil {
 		return nil, err
