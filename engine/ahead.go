@@ -8,15 +8,18 @@ import (
 
 // preview is what the step that admits an arrival will be if nothing else comes.
 type preview struct {
-	batch models.Batch
-	bin   int
-	cost  models.Cost
 	total int64 // of cost; 0 = there is none
+	bin   int
+	batch models.Batch
+	cost  models.Cost
 }
 
 // holds tells whether a step is the one that was foreseen.
 func (p *preview) holds(b *models.Batch, bin int) bool {
-	return p.total > 0 && p.batch.PrefillArea == b.PrefillArea && p.batch.DecodeCtx == b.DecodeCtx && p.batch == *b && p.bin == bin
+	// field by field: half of them were just written, and a processor cannot load two
+	// such halves in one
+	return p.total > 0 && p.batch.DecodeCtx == b.DecodeCtx && p.batch.PrefillArea == b.PrefillArea && p.batch.Tokens == b.Tokens &&
+		p.batch.Seqs == b.Seqs && p.batch.DecodeSeqs == b.DecodeSeqs && p.batch.PrefillTokens == b.PrefillTokens && p.bin == bin
 }
 
 // Next implements Replica.
@@ -31,7 +34,7 @@ func (v *VLLM) Next() (clock.Time, bool) {
 	}
 	if ready := v.due; ready != clock.Never {
 		switch {
-		case v.steps == 0 || v.rejects > 0 || v.cfg.Stepping || v.overfull():
+		case v.steps == 0 || v.rejects > 0 || v.stepping || v.overfull():
 			next = min(next, ready)
 		case ready < next && !(v.blocked && v.waiting.n > 0 && !v.cfg.Priority && v.cfg.SkipAhead == 0):
 			next = v.answer(ready, next)
@@ -48,7 +51,7 @@ func (v *VLLM) Next() (clock.Time, bool) {
 // publishes nothing and the planned one is known.
 func (v *VLLM) publication() clock.Time {
 	st, then := v.at(0), v.at(1)
-	if v.steps < 2 || len(st.firsts) > 0 || st.finals != none || v.cfg.Spec.Drafts > 0 || v.cfg.Stepping ||
+	if v.steps < 2 || len(st.firsts) > 0 || st.finals != none || v.cfg.Spec.Drafts > 0 || v.stepping ||
 		v.halves || v.freeBlks < v.decodes+v.cfg.MaxBatchedTokens>>v.shift+v.cfg.MaxSeqs {
 		return v.run.end
 	}
@@ -56,14 +59,18 @@ func (v *VLLM) publication() clock.Time {
 		return v.run.at(v.run.n + 2)
 	}
 	if !v.ahead.holds(&then.batch, v.bin) {
-		v.ahead.foresee(v, then.batch)
+		b, p := &then.batch, &v.ahead.batch
+		p.Tokens, p.Seqs, p.DecodeSeqs, p.PrefillTokens = b.Tokens, b.Seqs, b.DecodeSeqs, b.PrefillTokens
+		p.DecodeCtx, p.PrefillArea = b.DecodeCtx, b.PrefillArea
+		v.foreseen()
 	}
 	return v.run.end.Add(clock.Duration(v.ahead.total / 1000))
 }
 
-func (p *preview) foresee(v *VLLM, b models.Batch) {
-	p.batch, p.bin = b, v.bin
-	p.total = v.model.StepTo(&p.cost, &p.batch, v.bin)
+// foreseen works out what the foreseen batch costs.
+func (v *VLLM) foreseen() {
+	v.ahead.bin = v.bin
+	v.ahead.total = v.model.StepTo(&v.ahead.cost, &v.ahead.batch, v.bin)
 }
 
 // answer returns the earliest time at which anything can become visible when the first
@@ -78,7 +85,7 @@ func (v *VLLM) answer(ready, next clock.Time) clock.Time {
 	at := v.run.at(k)
 	quiet := k - v.run.n // boundaries up to then
 	r := &v.rows.rows[v.front[0].row]
-	if quiet > v.calm || v.cfg.PrefixCache || v.waiting.n > 0 || v.cfg.Spec.Drafts > 0 || v.waste.rows > 0 ||
+	if quiet > v.calm || v.caching || v.waiting.n > 0 || v.cfg.Spec.Drafts > 0 || v.waste.rows > 0 ||
 		len(v.front) > 1 && v.front[1].ready <= at || r.half != workloads.Whole || r.hit > 0 || int32(v.order.live) >= v.cfg.MaxSeqs {
 		return min(next, at)
 	}
@@ -91,9 +98,9 @@ func (v *VLLM) answer(ready, next clock.Time) clock.Time {
 	if next <= begin {
 		return next
 	}
-	v.ahead.foresee(v, models.Batch{
-		Tokens: v.decodes + n, Seqs: v.decodes + 1, DecodeSeqs: v.decodes, PrefillTokens: n,
-		DecodeCtx: v.heldSum + quiet*int64(v.decodes), PrefillArea: int64(n) * int64(n) / 2,
-	})
+	p := &v.ahead.batch
+	p.Tokens, p.Seqs, p.DecodeSeqs, p.PrefillTokens = v.decodes+n, v.decodes+1, v.decodes, n
+	p.DecodeCtx, p.PrefillArea = v.heldSum+quiet*int64(v.decodes), int64(n)*int64(n)>>1
+	v.foreseen()
 	return begin.Add(clock.Duration(v.ahead.total / 1000))
 }

@@ -130,8 +130,10 @@ func (v *VLLM) take(n int32) {
 	if n == 0 {
 		return
 	}
-	if short := n - (v.freeBlks - v.cache.idle); short > 0 {
-		v.cache.evict(short)
+	if v.caching {
+		if short := n - (v.freeBlks - v.cache.idle); short > 0 {
+			v.cache.evict(short)
+		}
 	}
 	v.freeBlks -= n
 }
@@ -149,7 +151,7 @@ func (v *VLLM) lookup(i int32) hit {
 	var h hit
 	r := &v.rows.rows[i]
 	most := (r.target - 1) >> v.shift
-	if !v.cfg.PrefixCache || r.loaded {
+	if !v.caching || r.loaded {
 		return h
 	}
 	if r.hit > 0 { // statistical: the blocks are idle ones
@@ -251,7 +253,7 @@ func (v *VLLM) fileChunks() {
 // What is cached stays findable until it is evicted.
 func (v *VLLM) giveBack(i int32, held int64) {
 	r := &v.rows.rows[i]
-	if v.cfg.PrefixCache {
+	if v.caching {
 		c := &v.rows.content[i]
 		if r.hit == 0 {
 			if len(c.chain.IDs) > 0 { // a trace knows its prompts only
@@ -279,7 +281,7 @@ func (v *VLLM) chainOf(r *workloads.Request, serial int64) workloads.Chain {
 
 // Cached returns how many leading tokens of a request the prefix cache holds now.
 func (v *VLLM) Cached(r *workloads.Request) int32 {
-	if !v.cfg.PrefixCache || !r.Chain.Known() || r.Chain.UnitTokens()%v.cfg.BlockSize != 0 {
+	if !v.caching || !r.Chain.Known() || r.Chain.UnitTokens()%v.cfg.BlockSize != 0 {
 		return 0
 	}
 	per, most := r.Chain.UnitTokens()>>v.shift, (r.Prompt-1)>>v.shift

@@ -26,7 +26,8 @@ func (v *VLLM) schedule(now clock.Time) bool {
 		v.finish.refile(v.rows.rows, s)
 	}
 
-	st.batch, st.loadPs = models.Batch{}, 0
+	st.batch = models.Batch{}
+	st.loadPs = 0
 	st.started, st.firsts, st.drafts, st.finals = st.started[:0], st.firsts[:0], st.drafts[:0], none
 	v.heldSum += int64(v.decodes) // each row holds one token more than in the step before
 
@@ -72,7 +73,9 @@ func (v *VLLM) again(s int64, st *step) {
 	v.heldSum += int64(v.decodes)
 	v.take(v.need(s))
 	v.minFree = min(v.minFree, v.freeBlks)
-	st.batch = models.Batch{Tokens: v.decodes, Seqs: v.decodes, DecodeSeqs: v.decodes, DecodeCtx: v.heldSum}
+	b := &st.batch
+	b.Tokens, b.Seqs, b.DecodeSeqs, b.PrefillTokens = v.decodes, v.decodes, v.decodes, 0
+	b.DecodeCtx, b.PrefillArea = v.heldSum, 0
 	st.loadPs, st.same = 0, true
 	st.started, st.firsts, st.drafts, st.finals = st.started[:0], st.firsts[:0], st.drafts[:0], none
 	v.steps++
@@ -182,7 +185,10 @@ func (v *VLLM) scheduleRunning(now clock.Time, s int64, st *step) bool {
 		v.take(need)
 		return false
 	}
-	room := v.cfg.MaxBatchedTokens - v.decodes - v.waste.rows
+	room := v.cfg.MaxBatchedTokens - v.decodes
+	if v.apart {
+		room -= v.waste.rows
+	}
 	want := int32(0)
 	for _, i := range v.partial {
 		r := &v.rows.rows[i]
@@ -416,7 +422,7 @@ func (v *VLLM) chunk(i, n int32, st *step) bool {
 	b.PrefillArea += int64(n)*int64(r.computed) + int64(n)*int64(n)/2
 	r.computed += n
 	v.others += int64(n)
-	if v.cfg.PrefixCache && r.hit == 0 {
+	if v.caching && r.hit == 0 {
 		v.chunked = append(v.chunked, i)
 	}
 	if r.computed < r.target {
@@ -443,7 +449,10 @@ func (v *VLLM) chunk(i, n int32, st *step) bool {
 // blocks last. The first that does not fit stops it, unless SkipAhead lets it
 // look further.
 func (v *VLLM) admit(now clock.Time, st *step) {
-	budget := v.cfg.MaxBatchedTokens - v.decodes - v.waste.rows - v.drafted - st.batch.PrefillTokens
+	budget := v.cfg.MaxBatchedTokens - v.decodes - st.batch.PrefillTokens
+	if v.apart {
+		budget -= v.waste.rows + v.drafted
+	}
 	for k := 0; k < v.waiting.n && budget > 0; {
 		if int32(v.order.live) >= v.cfg.MaxSeqs {
 			v.blocked = true
@@ -464,7 +473,7 @@ func (v *VLLM) admit(now clock.Time, st *step) {
 			if k++; k > int(v.cfg.SkipAhead) || k == v.waiting.n {
 				// Without the whole-prompt gate an eviction can shorten the hit and
 				// with it what the first chunk needs.
-				v.blocked = v.cfg.ReserveFullPrompt || !v.cfg.PrefixCache
+				v.blocked = v.cfg.ReserveFullPrompt || !v.caching
 				return
 			}
 			continue

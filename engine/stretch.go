@@ -64,7 +64,8 @@ func (v *VLLM) begin(now clock.Time) {
 		r.booked, r.bookedTo = 0, now
 		r.rows = int64(st.batch.DecodeSeqs)
 		if v.ahead.holds(&st.batch, v.bin) {
-			r.cost, r.a = v.ahead.cost, v.ahead.total
+			r.cost = v.ahead.cost
+			r.a = v.ahead.total
 		} else {
 			r.a = v.model.StepTo(&r.cost, &st.batch, v.bin)
 		}
@@ -79,7 +80,8 @@ func (v *VLLM) begin(now clock.Time) {
 		if st.batch.PrefillTokens == 0 {
 			r.b = v.model.SlopeTo(&r.grow, st.batch.DecodeSeqs, v.bin)
 		} else {
-			r.b, r.grow = 0, models.Cost{}
+			r.b = 0
+			r.grow = models.Cost{}
 		}
 	}
 	r.end = r.at(r.n + 1)
@@ -105,7 +107,7 @@ func (v *VLLM) boundary(limit clock.Time) {
 	}
 	v.run.n++
 	v.run.from = now
-	if v.cfg.Stepping {
+	if v.stepping {
 		v.book()
 	}
 	v.publish(now, v.at(0))
@@ -144,7 +146,7 @@ const unknown = -1
 // when that is not known ahead.
 func (v *VLLM) foresee() {
 	v.calm, v.visible = 0, v.run.end
-	if v.cfg.Stepping || v.changed || v.bin != v.run.bin || v.steps < v.depth ||
+	if v.stepping || v.changed || v.bin != v.run.bin || v.steps < v.depth ||
 		len(v.joiners) > 0 || v.at(0).batch.PrefillTokens > 0 || (v.waiting.n > 0 && !v.blocked) {
 		return
 	}
@@ -248,7 +250,7 @@ func (v *VLLM) publish(now clock.Time, st *step) {
 	if len(st.firsts) == 0 && st.finals == none && len(st.drafts) == 0 {
 		return
 	}
-	at := now.Add(clock.Duration(uint64(v.cfg.Host.PublishPerSeqPs*int64(st.batch.Seqs)) / 1000))
+	at := now.Add(clock.Duration(uint64(v.publishPs*int64(st.batch.Seqs)) / 1000))
 	for _, i := range st.firsts {
 		r := &v.rows.rows[i]
 		r.prefilled = now

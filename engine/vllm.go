@@ -39,10 +39,14 @@ type VLLM struct {
 	shift    uint  // log2 of the block size
 	bin      int
 	drafts   int  // running rows that speculate
+	caching  bool // cfg.PrefixCache
+	stepping bool // cfg.Stepping
 	changed  bool // the next step's rows differ from the newest's
 	blocked  bool // the head of the queue did not fit, and nothing was freed since
 	apart    bool // of the step being scheduled: some rows may be treated apart
 	halves   bool // it has been given halves of requests
+
+	publishPs int64 // of cfg.Host
 
 	waiting deque
 	front   []arrival // in the front end, in order of readiness
@@ -62,11 +66,12 @@ type VLLM struct {
 	prompted          int64 // tokens of admitted prompts, and of what was made before a preemption
 	hitTokens         int64 // of them: found in the prefix cache
 
+	cfg   Config
 	ring  [2]step
+	inbox [2]arrival              // where front begins
 	small [2 * blockOfSmall]int32 // where short lists begin
 	spent Spent
 	ahead preview
-	cfg   Config
 
 	idle     someRows // of the step being scheduled: decoding rows without budget
 	waste    someRows // of the step being scheduled: ended rows that still take part
@@ -139,6 +144,8 @@ func NewVLLM(cfg Config) *VLLM {
 	v.store.init(cfg.Offload)
 	v.cache.store = &v.store
 	v.lists()
+	v.front = v.inbox[:0]
+	v.caching, v.stepping, v.publishPs = cfg.PrefixCache, cfg.Stepping, cfg.Host.PublishPerSeqPs
 	v.run.end = clock.Never
 	return v
 }
@@ -147,9 +154,14 @@ func NewVLLM(cfg Config) *VLLM {
 func (v *VLLM) Submit(now clock.Time, r *workloads.Request) int32 {
 	v.advance(now)
 	h := &v.cfg.Host
-	a := arrival{id: r.ID, row: none, ready: now.Add(clock.Duration((h.FrontFixedPs + h.FrontPerTokenPs*int64(r.Prompt)) / 1000))}
-	if r.Prompt >= v.cfg.MaxModelLen {
-		a.reject = true
+	ready := now.Add(clock.Duration(uint64(h.FrontFixedPs+h.FrontPerTokenPs*int64(r.Prompt)) / 1000))
+	i := len(v.front)
+	for v.front = append(v.front, arrival{}); i > 0 && v.front[i-1].ready > ready; i-- {
+		v.front[i] = v.front[i-1]
+	}
+	a := &v.front[i]
+	a.ready, a.id, a.row, a.reject = ready, r.ID, none, r.Prompt >= v.cfg.MaxModelLen
+	if a.reject {
 		v.rejects++
 	} else {
 		a.row = v.rows.take()
@@ -158,8 +170,8 @@ func (v *VLLM) Submit(now clock.Time, r *workloads.Request) int32 {
 		w.id, w.prompt, w.target = r.ID, r.Prompt, r.Prompt
 		w.output = min(max(r.Output, 1), v.cfg.MaxModelLen-r.Prompt)
 		w.state, w.half, w.next = waiting, r.Handover, 0
-		w.ready, w.hit, w.priority = a.ready, r.Cached, r.Priority
-		if v.cfg.PrefixCache {
+		w.ready, w.hit, w.priority = ready, r.Cached, r.Priority
+		if v.caching {
 			v.rows.content[a.row].chain = v.chainOf(r, v.submitted)
 		}
 		v.halves = v.halves || r.Handover != workloads.Whole
@@ -167,13 +179,6 @@ func (v *VLLM) Submit(now clock.Time, r *workloads.Request) int32 {
 			w.output = 1 // its token is thrown away
 		}
 	}
-	i := len(v.front)
-	v.front = append(v.front, a)
-	for i > 0 && v.front[i-1].ready > a.ready {
-		v.front[i] = v.front[i-1]
-		i--
-	}
-	v.front[i] = a
 	v.due = v.front[0].ready
 	return a.row
 }
@@ -215,7 +220,10 @@ func (v *VLLM) Spent(now clock.Time) *Spent {
 	v.advance(now)
 	v.book()
 	s := &v.spent
-	s.Prompted, s.Hit, s.Loaded = v.prompted, v.hitTokens, v.store.loaded
+	s.Prompted = v.prompted
+	if v.caching {
+		s.Hit, s.Loaded = v.hitTokens, v.store.loaded
+	}
 	s.Until = now
 	if v.steps > 0 {
 		s.Until = v.run.from

@@ -113,7 +113,7 @@ func (c *cluster) buried(now clock.Time, f *flight, e *engine.Event) {
 func (c *cluster) drop(id int32) {
 	f := &c.flights[id]
 	f.live, f.dead = false, false
-	f.next = c.free
+	f.handle = c.free
 	c.free = id
 }
 

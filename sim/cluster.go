@@ -33,29 +33,30 @@ const (
 // userBits is the width of a user's number in a timer's argument.
 const userBits = 32
 
-// flight is a request between its client and its last token.
+// flight is a request between its client and its last token: three lines of the
+// processor's cache, the last of which only matters to prefix caches.
 type flight struct {
 	first    clock.Time // first token; clock.Never before
 	cell     *cell      // of its group and phase; nil where it is not counted
 	span     *window    // of its group and window; the same
 	group    int32
-	phase    int32
-	window   int32          // −1: not counted
-	replica  int32          // of the cluster
-	user     int32          // closed loop; −1 otherwise
-	next     int32          // free list
-	handle   int32          // its replica's name for it
-	attempt  int32          // 0 = the first
-	serial   uint32         // of the slot's uses
-	gate     int32          // 1 + pool at whose gate it waits; 0 = none
-	held     clock.Duration // at a gate, so far
-	since    clock.Time     // at the gate
+	window   int32  // −1: not counted
+	replica  int32  // of the cluster
+	handle   int32  // its replica's name for it; of a free slot: the next one
+	serial   uint32 // of the slot's uses
+	phase    int16
+	gate     int16 // 1 + pool at whose gate it waits; 0 = none
 	live     bool
-	admitted bool // counts against its class's limit
-	backlog  bool // its prompt counts in its replica's View.Backlog
-	dead     bool // its client has gone; an event will end it
-	split    bool // its prompt is, or was, computed in a prefill pool
-	req      workloads.Request
+	admitted bool  // counts against its class's limit
+	backlog  bool  // its prompt counts in its replica's View.Backlog
+	dead     bool  // its client has gone; an event will end it
+	split    bool  // its prompt is, or was, computed in a prefill pool
+	user     int32 // closed loop; −1 otherwise
+	attempt  int32 // 0 = the first
+
+	held  clock.Duration // at a gate, so far
+	since clock.Time     // at the gate
+	req   workloads.Request
 }
 
 // promptHalf is the prefill side of a disaggregated request.
@@ -298,7 +299,7 @@ func (c *cluster) send(now clock.Time, s *source, r *workloads.Request, user, at
 		id = int32(len(c.flights))
 		c.flights = append(c.flights, flight{})
 	} else {
-		c.free = c.flights[id].next
+		c.free = c.flights[id].handle
 	}
 	f := &c.flights[id]
 	f.renew(r, id, now)
@@ -311,7 +312,7 @@ func (c *cluster) send(now clock.Time, s *source, r *workloads.Request, user, at
 		for now >= c.plan.phases[c.phase].to {
 			c.phase++
 		}
-		f.phase = c.phase
+		f.phase = int16(c.phase)
 		c.open++
 		c.rec.arrival(f)
 	}

@@ -160,7 +160,7 @@ func (c *cluster) audit(t interface{ Errorf(string, ...any) }) {
 	admitted := make([]int, len(c.limits))   // of each class
 	waits := make([]bool, len(c.flights))    // of the flight slots: free
 	alive, unfinished := int64(0), int64(0)  // clients who wait; counted ones of them
-	for id := c.free; id >= 0; id = c.flights[id].next {
+	for id := c.free; id >= 0; id = c.flights[id].handle {
 		if waits[id] || c.flights[id].live || c.flights[id].dead {
 			t.Errorf("slot %d is free twice, or in use", id)
 			return

@@ -129,7 +129,7 @@ func (g *gateway) hold(now clock.Time, id int32) bool {
 	}
 	g.queues[k] = append(g.queues[k], id)
 	g.waiting++
-	f.gate = int32(g.f) + 1
+	f.gate = int16(g.f) + 1
 	f.since = now
 	if g.spec.Timeout > 0 {
 		g.c.loop.At(now.Add(g.spec.Timeout), timerGate, int64(f.serial)<<userBits|int64(id))

@@ -1,6 +1,9 @@
 package sim
 
-import "testing"
+import (
+	"testing"
+	"unsafe"
+)
 
 // A prompt falls into the same bucket by tokens as by the edges themselves.
 func TestBandsFollowThePromptEdges(t *testing.T) {
@@ -11,5 +14,12 @@ func TestBandsFollowThePromptEdges(t *testing.T) {
 	}
 	if k := bandOfTokens(1 << 30); k != lengthBands-1 {
 		t.Errorf("the longest prompt is in bucket %d of %d", k, lengthBands)
+	}
+}
+
+// A flight fills whole lines of a processor's cache.
+func TestAFlightFillsThreeCacheLines(t *testing.T) {
+	if n := unsafe.Sizeof(flight{}); n != 3*64 {
+		t.Errorf("a flight takes %d bytes", n)
 	}
 }
