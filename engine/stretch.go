@@ -39,11 +39,13 @@ func (r *stretch) at(n int64) clock.Time {
 
 // ended returns how many of the stretch's steps have ended by now.
 func (r *stretch) ended(now clock.Time) int64 {
-	ps := float64(now-r.t0) * 1000
-	n := int64(ps / float64(r.a))
-	if r.b > 0 { // b/2·n² + (a − b/2)·n = ps
-		h := float64(r.a)/float64(r.b) - 0.5
-		n = int64(math.Sqrt(h*h+2*ps/float64(r.b)) - h)
+	n := r.n // a guess
+	if d, step := now-r.from, r.end-r.from; uint64(d) < uint64(8*step) {
+		for ; d >= step; d -= step { // most look no further ahead
+			n++
+		}
+	} else {
+		n = r.solve(now)
 	}
 	for r.at(n) > now {
 		n--
@@ -52,6 +54,16 @@ func (r *stretch) ended(now clock.Time) int64 {
 		n++
 	}
 	return n
+}
+
+// solve returns how many of the stretch's steps have ended by now, but for rounding.
+func (r *stretch) solve(now clock.Time) int64 {
+	ps := float64(now-r.t0) * 1000
+	if r.b == 0 {
+		return int64(ps / float64(r.a))
+	}
+	h := float64(r.a)/float64(r.b) - 0.5 // b/2·n² + (a − b/2)·n = ps
+	return int64(math.Sqrt(h*h+2*ps/float64(r.b)) - h)
 }
 
 // begin starts the first step of the ring at now.
