@@ -51,8 +51,8 @@ func (v *VLLM) Next() (clock.Time, bool) {
 // publishes nothing and the planned one is known.
 func (v *VLLM) publication() clock.Time {
 	st, then := v.at(0), v.at(1)
-	if v.steps < 2 || len(st.firsts) > 0 || st.finals != none || v.cfg.Spec.Drafts > 0 || v.stepping ||
-		v.halves || v.freeBlks < v.decodes+v.cfg.MaxBatchedTokens>>v.shift+v.cfg.MaxSeqs {
+	if v.steps < 2 || len(st.firsts)|int(st.finals-none) != 0 || v.cfg.Spec.Drafts > 0 || v.stepping || v.halves ||
+		v.freeBlks < v.decodes+v.cfg.MaxBatchedTokens>>v.shift+v.cfg.MaxSeqs {
 		return v.run.end
 	}
 	if then.same && v.bin == v.run.bin {

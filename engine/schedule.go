@@ -62,9 +62,8 @@ func (v *VLLM) schedule(now clock.Time) bool {
 
 // unchanged tells whether step s has the rows of the one before, all decoding.
 func (v *VLLM) unchanged(s int64) bool {
-	return !v.changed && v.decodes > 0 && len(v.joiners) == 0 && len(v.partial) == 0 && v.drafts == 0 &&
-		(v.waiting.n == 0 || v.blocked) && v.finish.heads[v.newest&(turn-1)] == none && s&(turn-1) != 0 &&
-		v.need(s) <= v.freeBlks && !v.apart
+	return !v.changed && len(v.joiners)|len(v.partial)|v.drafts|int(v.finish.heads[v.newest&(turn-1)]-none) == 0 &&
+		(v.waiting.n == 0 || v.blocked) && v.decodes > 0 && s&(turn-1) != 0 && v.need(s) <= v.freeBlks && !v.apart
 }
 
 // again schedules such a step.
@@ -173,7 +172,21 @@ func (v *VLLM) join() {
 // need returns how many blocks the decoding rows take up in step s: a row needs
 // one when its tokens in s are the first of a block.
 func (v *VLLM) need(s int64) int32 {
-	return v.residue[(1-s)&int64(v.cfg.BlockSize-1)]
+	r := v.residue
+	return r[int(1-s)&(len(r)-1)]
+}
+
+// needs returns how many blocks they take up in n steps from s on, fewer than a block
+// has tokens.
+func (v *VLLM) needs(s, n int64) (blocks int32) {
+	r := v.residue
+	mask := len(r) - 1
+	last := int(2-s) & mask // the steps are at last − 1 and below, round the ring
+	for i, k := range r {
+		// no branch: whether i is among them is left to arithmetic
+		blocks += k & int32((int64(last-1-i)&int64(mask)-n)>>63)
+	}
+	return blocks
 }
 
 // scheduleRunning gives the running rows their tokens and blocks for step s. It

@@ -235,11 +235,10 @@ func (v *VLLM) Spent(now clock.Time) *Spent {
 // equal times a step's end comes before an arrival.
 func (v *VLLM) advance(now clock.Time) {
 	for {
-		ready := v.due
-		switch {
-		case v.run.end <= now && v.run.end <= ready:
-			v.boundary(min(now, ready))
-		case ready <= now:
+		switch limit := min(now, v.due); {
+		case v.run.end <= limit:
+			v.boundary(limit)
+		case v.due <= now:
 			v.accept()
 		default:
 			return

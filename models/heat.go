@@ -154,10 +154,10 @@ func power(u, e float64) float64 {
 	return math.Exp(e * math.Log(u)) // half as long as math.Pow
 }
 
-// decay returns e^−x, of small x by its series: within 1e-9.
+// decay returns e^−x, of small x by its series: within 3e-11.
 func decay(x float64) float64 {
-	if x < 0.01 {
-		return 1 - x*(1-x/2*(1-x/3))
+	if x < 0.05 {
+		return 1 - x*(1-x*(1./2-x*(1./6-x*(1./24-x*(1./120)))))
 	}
 	return math.Exp(-x)
 }
