@@ -241,7 +241,11 @@ func (v *VLLM) book() {
 // followed.
 func (v *VLLM) gaps(n int64) {
 	r := &v.run
-	if n == 1 || r.b*n < r.a>>8 {
+	if n == 1 {
+		v.cfg.Gaps.Gap(r.from, r.from.Sub(r.bookedTo), r.rows)
+		return
+	}
+	if r.b*n < r.a>>8 {
 		v.cfg.Gaps.Gap(r.from, r.from.Sub(r.bookedTo)/clock.Duration(n), r.rows*n)
 		return
 	}

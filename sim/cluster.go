@@ -76,10 +76,13 @@ type cluster struct {
 	loop      *kernel.Loop
 	replicas  []engine.Replica
 	pools     []fleet
+	home      []int32 // replica → pool
 	seed      uint64
 	number    int       // of the replication
 	limits    []limiter // per class
 	force     []inForce // per class: what the degradation policy does
+	degraded  bool      // it does or did something
+	straight  []int32   // per class: the pool that its requests go straight to; −1 = deliver decides
 	actions   []Action
 	policy    *policy // budgets in the loop; nil = nothing depends on them
 	use       [][]use // per pool and class
@@ -129,6 +132,9 @@ func newCluster(p *plan, seed uint64, covered *atomic.Int64) (*cluster, error) {
 	for k := range c.pools {
 		f := &c.pools[k]
 		f.replicas = c.replicas[f.first : int(f.first)+len(f.views)]
+	}
+	for k := range p.exp.Traffic {
+		c.straight = append(c.straight, c.straightTo(k))
 	}
 	c.loop = kernel.NewLoop(len(c.replicas), start)
 	end := clock.Time(p.exp.Duration)
@@ -377,7 +383,9 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 				c.rec.finished(f, e)
 			}
 			c.rec.completed(f, e)
-			c.tell(f, e)
+			if c.plan.served != nil {
+				c.tell(f, e)
+			}
 			in := f.req.Prompt
 			if f.split {
 				in = 0 // computed in the prefill pool
@@ -425,5 +433,9 @@ func (c *cluster) ends(now clock.Time, e *engine.Event) {
 func (c *cluster) release(now clock.Time, id int32, failed bool) {
 	f := &c.flights[id]
 	c.drop(id)
-	c.settle(now, c.sources[f.req.Class], f, failed)
+	if s := c.sources[f.req.Class]; failed || s.goesOn {
+		c.settle(now, s, f, failed)
+	} else {
+		s.inFlight--
+	}
 }

@@ -70,6 +70,7 @@ func (c *cluster) newFleet(k int, seed uint64) {
 	}
 	for i := range n {
 		c.replicas = append(c.replicas, c.plan.replica(k, rng.Derive(seed, len(c.replicas)), meter))
+		c.home = append(c.home, int32(k))
 		if i < spec.Replicas {
 			f.stage[i] = serving
 			f.views[i].Up = true
@@ -153,7 +154,7 @@ func (c *cluster) started(now clock.Time, arg int64) {
 }
 
 func (c *cluster) fleetOf(replica int32) (*fleet, int) {
-	f := &c.pools[c.mon.poolOf[replica]]
+	f := &c.pools[c.home[replica]]
 	return f, int(replica - f.first)
 }
 

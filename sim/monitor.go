@@ -14,8 +14,7 @@ import (
 type monitor struct {
 	c        *cluster
 	pools    []poolMonitor
-	poolOf   []int32 // replica → pool
-	progress func()  // called once per simulated minute
+	progress func() // called once per simulated minute
 }
 
 // poolMonitor is the record of one pool.
@@ -77,9 +76,6 @@ func newMonitor(c *cluster) *monitor {
 			pm.warmth[i].until = pm.spent[i].Until
 		}
 		m.pools = append(m.pools, pm)
-		for range spec.Limit() {
-			m.poolOf = append(m.poolOf, int32(k))
-		}
 	}
 	return m
 }
@@ -258,7 +254,7 @@ func (m *monitor) preempted(replica int32, e *engine.Event) {
 	if e.At < 0 || e.At >= clock.Time(m.c.plan.exp.Duration) {
 		return
 	}
-	w := &m.pools[m.poolOf[replica]].windows[int(e.At/clock.Time(m.c.plan.width))]
+	w := &m.pools[m.c.home[replica]].windows[int(e.At/clock.Time(m.c.plan.width))]
 	w.preemptions++
 	w.lost += int64(e.Lost)
 }

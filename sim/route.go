@@ -14,6 +14,14 @@ func (c *cluster) deliver(now clock.Time, id int32) {
 		return
 	}
 	class := f.req.Class
+	if k := c.straight[class]; k >= 0 && len(c.pools[k].ups) > 0 && !c.degraded {
+		p := &c.pools[k]
+		if room := p.spec.Engine.MaxModelLen - f.req.Prompt; room > 0 {
+			f.req.Output = min(f.req.Output, room)
+		}
+		c.submit(now, f, p)
+		return
+	}
 	force, limit := &c.force[class], &c.limits[class]
 	if force.shed {
 		c.refuse(now, id, RefusedShed)
@@ -54,6 +62,16 @@ func (c *cluster) deliver(now clock.Time, id int32) {
 		return
 	}
 	c.submit(now, f, p)
+}
+
+// straightTo returns the pool that all requests of a class go to while replicas serve
+// there and no rule acts: −1 if there is a limit, a choice, a gate or a hand-over.
+func (c *cluster) straightTo(class int) int32 {
+	k := c.plan.poolOf[class]
+	if c.limits[class].open && len(c.plan.poolsOf[class]) == 0 && c.plan.overflow[k] < 0 && c.plan.prefillOf[class] < 0 && c.pools[k].spec.Gate.InFlight == 0 {
+		return k
+	}
+	return -1
 }
 
 // poolFor chooses the pool of a request: where the degradation policy sends its

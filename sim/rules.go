@@ -88,6 +88,7 @@ func (c *cluster) apply(on []bool) {
 			}
 		}
 		c.force[class] = d
+		c.degraded = c.degraded || d != inForce{to: -1}
 	}
 }
 

@@ -13,6 +13,7 @@ type source struct {
 	limit    int  // client-side cap on requests in flight; 0 = none
 	arms     bool // its clients' patience ends
 	waits    bool // its clients send again when they have their last token
+	goesOn   bool // its clients go on after a request
 	shaper   *workloads.Shaper
 	arrivals *workloads.Arrivals    // open loop
 	recorded []workloads.Request    // still to be sent
@@ -49,6 +50,7 @@ func (p *plan) newSource(class int, seed uint64, from, until clock.Time) (*sourc
 		arms:  c.Client.Patience.Kind != "" || c.Client.Timeout > 0,
 		waits: c.Client.MaxInFlight > 0 || c.Client.Users > 0,
 	}
+	s.goesOn = s.waits || c.Session.On()
 	var err error
 	if s.shaper, err = workloads.NewShaper(c, p.exp.Changes, seed); err != nil {
 		return nil, err

@@ -62,8 +62,8 @@ func (s *station) Advance(now clock.Time, out []engine.Event) []engine.Event {
 	return out
 }
 
-func (s *station) SetClock(clock.Time, int)          {}
-func (s *station) Load(clock.Time) engine.Load       { return engine.Load{Total: 1} }
+func (s *station) SetClock(clock.Time, int)           {}
+func (s *station) Load(clock.Time) engine.Load        { return engine.Load{Total: 1} }
 func (s *station) Spent(now clock.Time) *engine.Spent { return &engine.Spent{Until: now} }
 
 // watched keeps Little's law over a replica: the integral of the number of

@@ -224,10 +224,11 @@ func (c *Curve) Invert(u float64) (clock.Time, bool) {
 	x := need / (c.sum[k+1] - c.sum[k])
 	for range 40 {
 		f := x*(c1+x*(c2+x*c3)) - need
-		step := f / (c1 + x*(2*c2+3*x*c3))
-		if math.Abs(step) < 1e-13 { // at once where the rate is constant
+		slope := c1 + x*(2*c2+3*x*c3)
+		if math.Abs(f) < 1e-13*slope { // at once where the rate is constant
 			break
 		}
+		step := f / slope
 		if f > 0 {
 			hi = x
 		} else {

@@ -24,6 +24,7 @@ type Tournament struct {
 	base   clock.Time
 	never  uint64       // stands for clock.Never; one less for all times that are too far
 	far    int64        // contestants from here on are too far, or wait for ever
+	top    int64        // the last winner
 	groups [][4]int64   // group k plays for place k%4 of group k/4; the last winner is in place 1 of group 0
 	at     []clock.Time // of every leaf
 }
@@ -64,25 +65,23 @@ func (t *Tournament) replay() {
 			t.groups[k/4][k%4] = slices.Min(t.groups[k][:])
 		}
 	}
+	t.top = t.groups[0][1]
 }
 
 // Top returns the item with the earliest event, and its time.
 func (t *Tournament) Top() (clock.Time, int32) {
-	top := t.groups[0][1]
-	if top >= t.far {
-		top = t.recount()
+	if t.top >= t.far {
+		t.recount()
 	}
-	item := int32(top) & int32(t.leaves-1)
-	return t.at[item], item
+	item := uint32(t.top) & (t.leaves - 1)
+	return t.at[item], int32(item)
 }
 
-// recount makes the earliest time the base, if any item has one, and returns the
-// winner.
-func (t *Tournament) recount() int64 {
-	if uint64(t.groups[0][1])>>t.width != t.never {
+// recount makes the earliest time the base, if any item has one.
+func (t *Tournament) recount() {
+	if uint64(t.top)>>t.width != t.never {
 		t.rebase(slices.Min(t.at))
 	}
-	return t.groups[0][1]
 }
 
 // rebase counts times from another one on, which none is before.
@@ -110,4 +109,5 @@ func (t *Tournament) Set(item int32, at clock.Time) {
 		g = &groups[k/4]
 		g[k%4] = winner
 	}
+	t.top = groups[0][1]
 }
