@@ -25,9 +25,6 @@ const (
 	blameStages     = stages + 4
 )
 
-// windowPrecision is the histograms' precision over time: quantiles within 0.8 %.
-const windowPrecision = 6
-
 // recorder counts one replication's requests by group and phase, by group and
 // window, and by objective. It sees events, never engines.
 type recorder struct {
@@ -108,8 +105,8 @@ func newRecorder(p *plan) *recorder {
 	for range p.groups {
 		cells := make([]cell, len(p.phases))
 		for k := range cells {
-			cells[k].prompts = stats.NewHist(10)
-			cells[k].outputs = stats.NewHist(10)
+			cells[k].prompts = stats.NewHist(stats.Fine)
+			cells[k].outputs = stats.NewHist(stats.Fine)
 		}
 		r.cells = append(r.cells, cells)
 		r.windows = append(r.windows, make([]window, p.windows))
@@ -156,14 +153,14 @@ func (r *recorder) arrival(f *flight) {
 		c.again++
 	}
 	w.arrivals++
-	c.prompts.Add(int64(f.req.Prompt))
-	c.outputs.Add(int64(f.req.Output))
+	c.prompts.AddFine(int64(f.req.Prompt))
+	c.outputs.AddFine(int64(f.req.Output))
 	c.promptSum += float64(f.req.Prompt)
 	c.outputSum += float64(f.req.Output)
 	if w.prompts == nil {
-		w.prompts = stats.NewHist(windowPrecision)
+		w.prompts = stats.NewHist(stats.Coarse)
 	}
-	w.prompts.Add(int64(f.req.Prompt))
+	w.prompts.AddCoarse(int64(f.req.Prompt))
 }
 
 // stagesOf cuts a request's life at its borders; the four parts of TTFT add up
@@ -195,9 +192,9 @@ func (r *recorder) firstToken(f *flight, e *engine.Event) {
 	c.ttft.Add(int64(ttft))
 	band := &c.byLength[bandOfTokens(f.req.Prompt)]
 	if *band == nil {
-		*band = stats.NewHist(windowPrecision)
+		*band = stats.NewHist(stats.Coarse)
 	}
-	(*band).Add(int64(ttft))
+	(*band).AddCoarse(int64(ttft))
 	c.answered++
 	w.answered++
 	if c.recent != nil {
@@ -206,9 +203,9 @@ func (r *recorder) firstToken(f *flight, e *engine.Event) {
 	c.stage.add(&parts)
 	w.stage.add(&parts)
 	if w.ttft == nil {
-		w.ttft = stats.NewHist(windowPrecision)
+		w.ttft = stats.NewHist(stats.Coarse)
 	}
-	w.ttft.Add(int64(ttft))
+	w.ttft.AddCoarse(int64(ttft))
 	bad := false
 	for _, k := range c.goals.ttft {
 		if good := ttft <= r.limit(k, f); good {
@@ -254,9 +251,9 @@ func (r *recorder) finished(f *flight, e *engine.Event) {
 		tpot := decode / clock.Duration(f.req.Output-1)
 		c.tpot.Add(int64(r.plan.exp.reportedTPOT(tpot, e2e, f.req.Output)))
 		if w.tpot == nil {
-			w.tpot = stats.NewHist(windowPrecision)
+			w.tpot = stats.NewHist(stats.Coarse)
 		}
-		w.tpot.Add(int64(tpot))
+		w.tpot.AddCoarse(int64(tpot))
 		for _, k := range goals.tpot {
 			r.decide(k, f, e.At, tpot <= r.limit(k, f), stageDecode)
 		}

@@ -177,7 +177,7 @@ func (r *recorder) view(groups []int, phase int) viewRep {
 	first := &r.cells[groups[0]][phase]
 	sum := *first
 	if len(groups) > 1 {
-		sum = cell{prompts: stats.NewHist(10), outputs: stats.NewHist(10)}
+		sum = cell{prompts: stats.NewHist(stats.Fine), outputs: stats.NewHist(stats.Fine)}
 		for _, g := range groups {
 			sum.add(&r.cells[g][phase])
 		}
@@ -320,7 +320,7 @@ func mergeHist(into **stats.Hist, h *stats.Hist) {
 		return
 	}
 	if *into == nil {
-		*into = stats.NewHist(windowPrecision)
+		*into = stats.NewHist(stats.Coarse)
 	}
 	(*into).Merge(h)
 }

@@ -67,7 +67,7 @@ func (r *recorder) addStages() {
 			for range r.plan.phases {
 				cell := &stageCell{limits: b.Limits}
 				for k := range cell.values {
-					cell.values[k] = stats.NewHist(10)
+					cell.values[k] = stats.NewHist(stats.Fine)
 				}
 				r.stages[c] = append(r.stages[c], cell)
 			}
@@ -85,7 +85,7 @@ func (cell *stageCell) judge(f *flight, e *engine.Event) {
 	worst, factor := -1, 1.0
 	for k, d := range parts {
 		if k != stageDecode || f.req.Output >= 2 {
-			cell.values[k].Add(int64(d))
+			cell.values[k].AddFine(int64(d))
 		}
 		limit := cell.limits[k]
 		if limit == 0 || d <= limit {

@@ -110,7 +110,7 @@ func runExperiment(ctx context.Context, file string, f runFlags, stdout, stderr 
 
 	result, err := simulate(ctx, e, f, lay, rows, stderr)
 	interrupted := errors.Is(err, context.Canceled)
-	if rows != nil && err != nil {
+	if rows != nil && err != nil && (result == nil || !interrupted) {
 		rows.Discard()
 		rows = nil
 	}
@@ -135,7 +135,10 @@ func runExperiment(ctx context.Context, file string, f runFlags, stdout, stderr 
 		if err != nil {
 			return &exit{exitInternal, err}
 		}
-		if !f.quiet {
+		switch {
+		case interrupted:
+			fmt.Fprintf(stdout, "\n%d requests up to the interruption, of the first replication: %s\n", n, f.requests)
+		case !f.quiet:
 			fmt.Fprintf(stdout, "\n%d requests: %s\n", n, f.requests)
 		}
 	}

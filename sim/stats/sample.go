@@ -9,9 +9,6 @@ import (
 // histogram.
 const exactLimit = 2_000_000
 
-// finePrecision gives quantiles within 0.05 %.
-const finePrecision = 10
-
 // Sample collects one metric: all values up to two million of them, then a
 // log-linear histogram. Values that never came about (a request without an
 // answer) count as +Inf. The zero value is ready.
@@ -29,7 +26,7 @@ func (s *Sample) Add(v int64) {
 	s.sum += float64(v)
 	s.max = max(s.max, v)
 	if s.hist != nil {
-		s.hist.Add(v)
+		s.hist.AddFine(v)
 		return
 	}
 	limit := s.limit
@@ -41,13 +38,13 @@ func (s *Sample) Add(v int64) {
 		return
 	}
 	s.toHist()
-	s.hist.Add(v)
+	s.hist.AddFine(v)
 }
 
 func (s *Sample) toHist() {
-	s.hist = NewHist(finePrecision)
+	s.hist = NewHist(Fine)
 	for _, v := range s.values {
-		s.hist.Add(v)
+		s.hist.AddFine(v)
 	}
 	s.values = nil
 }
@@ -97,7 +94,7 @@ func (s *Sample) Merge(others ...*Sample) {
 			s.hist.Merge(o.hist)
 		default:
 			for _, v := range o.values {
-				s.hist.Add(v)
+				s.hist.AddFine(v)
 			}
 		}
 	}
