@@ -94,6 +94,9 @@ func (v *VLLM) answer(ready, next clock.Time) clock.Time {
 	if n <= 0 || need > v.freeBlks {
 		return min(next, at)
 	}
+	if n == r.target && v.steps == 2 && len(v.front) == 1 {
+		v.admits = k
+	}
 	begin := v.run.at(k + int64(v.steps) - 1)
 	if next <= begin {
 		return next
@@ -103,4 +106,44 @@ func (v *VLLM) answer(ready, next clock.Time) clock.Time {
 	p.DecodeCtx, p.PrefillArea = v.heldSum+quiet*int64(v.decodes), int64(n)*int64(n)>>1
 	v.foreseen()
 	return begin.Add(clock.Duration(v.ahead.total / 1000))
+}
+
+// admitForeseen passes the boundary at which the only request of the front end is
+// admitted with its whole prompt, as answer has foreseen: what accept, the boundary and
+// admit do, without asking again.
+func (v *VLLM) admitForeseen() {
+	r := &v.run
+	if n := v.admits - 1 - r.n; n > 0 {
+		v.skip(n)
+	}
+	v.calm, v.admits = unknown, 0
+	r.n++
+	r.from, r.end = r.end, r.at(r.n+1)
+	v.turned ^= 1
+
+	i := v.front[0].row
+	v.front, v.due = v.front[:0], clock.Never
+	v.arrived++
+	v.admitted++
+	w := &v.rows.rows[i]
+	w.arrival, w.admission, w.state = v.arrived, v.admitted, prefilling
+	v.order.push(v.rows.rows, i, v.admitted)
+	v.prompted += int64(w.target)
+	v.blocked = false
+
+	st := v.at(1)
+	v.retired = v.newest
+	v.newest++
+	v.heldSum += int64(v.decodes)
+	v.take(v.need(v.newest))
+	b := &st.batch
+	b.Seqs, b.PrefillTokens, b.PrefillArea = 0, 0, 0
+	st.loadPs, st.same = 0, false
+	st.started, st.firsts, st.drafts, st.finals = append(st.started[:0], i), st.firsts[:0], st.drafts[:0], none
+	v.chunk(i, w.target, st)
+	b.DecodeSeqs, b.DecodeCtx = v.decodes, v.heldSum
+	b.Tokens = v.decodes + b.PrefillTokens
+	b.Seqs += v.decodes
+	v.changed = true
+	v.minFree = min(v.minFree, v.freeBlks)
 }

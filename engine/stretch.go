@@ -157,7 +157,7 @@ const unknown = -1
 // request arrives: the end of the step in which a row ends, or of the running step
 // when that is not known ahead.
 func (v *VLLM) foresee() {
-	v.calm, v.visible = 0, v.run.end
+	v.calm, v.visible, v.admits = 0, v.run.end, 0
 	// What comes out one way or the other by chance is asked at once where it can be: a
 	// branch that a processor mispredicts costs as much as thirty instructions.
 	if v.changed || len(v.joiners)|int(v.at(0).batch.PrefillTokens) != 0 || v.waiting.n > 0 && !v.blocked ||

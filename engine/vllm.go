@@ -24,6 +24,7 @@ type VLLM struct {
 	due     clock.Time // readiness of the first of front; Never without
 	calm    int64      // coming boundaries that are quiet; unknown = to be worked out
 	visible clock.Time // next event if no request arrives, when calm is known
+	admits  int64      // while calm is known: boundary of the stretch that admits the only request of front; 0 = to be seen
 
 	// The newest scheduled step and what decodes in it.
 	newest   int64
@@ -154,6 +155,7 @@ func NewVLLM(cfg Config) *VLLM {
 func (v *VLLM) Submit(now clock.Time, r *workloads.Request) int32 {
 	v.advance(now)
 	h := &v.cfg.Host
+	v.admits = 0
 	ready := now.Add(clock.Duration(uint64(h.FrontFixedPs+h.FrontPerTokenPs*int64(r.Prompt)) / 1000))
 	i := len(v.front)
 	for v.front = append(v.front, arrival{}); i > 0 && v.front[i-1].ready > ready; i-- {
@@ -234,6 +236,9 @@ func (v *VLLM) Spent(now clock.Time) *Spent {
 // advance processes everything that happens inside the replica up to now. At
 // equal times a step's end comes before an arrival.
 func (v *VLLM) advance(now clock.Time) {
+	if v.admits > 0 && v.calm != unknown && v.run.at(v.admits) <= now {
+		v.admitForeseen()
+	}
 	for {
 		switch limit := min(now, v.due); {
 		case v.run.end <= limit:
