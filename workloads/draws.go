@@ -37,17 +37,30 @@ func (l *Lengths) length(x uint64) int32 {
 	if t := l.draws; t != nil {
 		k := x >> cellShift & (1<<cellBits - 1)
 		if n := t.cells[k].length; n > 0 {
-			for _, cut := range t.cuts[t.cells[k].first:t.cells[k+1].first] {
-				if x < cut {
-					break
+			cuts := t.cuts[t.cells[k].first:]
+			m := int64(t.cells[k+1].first - t.cells[k].first)
+			if m > fewCuts {
+				for _, cut := range cuts[:m] {
+					n += reached(x, cut)
 				}
-				n++
+				return n
+			}
+			// Where the draw lies among few cuts is left to arithmetic: a processor cannot
+			// predict it.
+			for j, cut := range (*[fewCuts]uint64)(cuts) {
+				n += reached(x, cut) & int32((int64(j)-m)>>63)
 			}
 			return n
 		}
 	}
 	return l.At(rng.Uniform(x))
 }
+
+// fewCuts is how many cuts are looked at whether the cell has so many or not.
+const fewCuts = 3
+
+// reached returns 1 if a draw is not before a cut, else 0.
+func reached(x, cut uint64) int32 { return int32((cut-x-1)>>63) }
 
 // Expect says how many draws will come: many are worth a table, which all users of
 // equal lengths share.
@@ -106,6 +119,7 @@ func (t *drawTable) fill(l *Lengths) {
 		}
 	}
 	t.cells[1<<cellBits].first = int32(len(t.cuts))
+	t.cuts = append(t.cuts, make([]uint64, fewCuts)...) // which the last cells look at
 }
 
 // cut returns the first draw after low, up to high, whose length is at least n; high is

@@ -41,7 +41,7 @@ func TestDrawsFromATableAreThoseOfTheFormula(t *testing.T) {
 				asked++
 			}
 		}
-		for _, cut := range l.draws.cuts {
+		for _, cut := range l.draws.cuts[:len(l.draws.cuts)-fewCuts] {
 			same(cut - 1)
 			same(cut)
 			same(cut + 1)

@@ -86,8 +86,13 @@ func Uniform(draw uint64) float64 {
 	return (float64(int64(draw)) + 0.5) * (1.0 / (1 << DrawBits))
 }
 
-// Exp returns the quantile of the unit-rate exponential distribution.
-func Exp(u float64) float64 { return -math.Log1p(-u) }
+// Exp returns the quantile of the unit-rate exponential distribution, within 1e-13 of it.
+func Exp(u float64) float64 {
+	if u < 1./1024 { // 1 − u would lose digits
+		return -math.Log1p(-u)
+	}
+	return -math.Log(1 - u)
+}
 
 // Normal returns the quantile of the standard normal distribution.
 func Normal(u float64) float64 { return mathext.NormalQuantile(u) }
