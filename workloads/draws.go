@@ -60,7 +60,7 @@ func (l *Lengths) length(x uint64) int32 {
 const fewCuts = 3
 
 // reached returns 1 if a draw is not before a cut, else 0.
-func reached(x, cut uint64) int32 { return int32((cut-x-1)>>63) }
+func reached(x, cut uint64) int32 { return int32((cut - x - 1) >> 63) }
 
 // Expect says how many draws will come: many are worth a table, which all users of
 // equal lengths share.
