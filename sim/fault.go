@@ -137,6 +137,7 @@ func (c *cluster) takeDown(now clock.Time, f *fleet, replicas []int, cut bool) (
 func (c *cluster) bringBack(now clock.Time, f *fleet, down []int) {
 	for _, i := range down {
 		if f.faults[i]--; f.faults[i] == 0 && f.stage[i] == broken {
+			c.mon.missed(now, f.index, i)
 			c.turn(now, f, i, serving)
 		}
 	}

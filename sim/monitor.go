@@ -249,6 +249,14 @@ func (m *monitor) renewed(now clock.Time, pool, i int) {
 	m.pools[pool].warmth[i] = warmth{until: now}
 }
 
+// missed notes that nobody has looked at a replica up to now, because it did not serve:
+// the next look stands for the time from now on.
+func (m *monitor) missed(now clock.Time, pool, i int) {
+	spent := m.c.replicas[m.c.pools[pool].first+int32(i)].Spent(now)
+	m.pools[pool].spent[i] = *spent
+	m.pools[pool].warmth[i] = warmth{compute: spent.Compute, memory: spent.Memory, until: spent.Until}
+}
+
 // preempted notes a preemption on a replica.
 func (m *monitor) preempted(replica int32, e *engine.Event) {
 	if e.At < 0 || e.At >= clock.Time(m.c.plan.exp.Duration) {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 
 	"slosim/sim/clock"
@@ -67,6 +68,33 @@ func TestAFullGateKeepsItsOrder(t *testing.T) {
 	for _, c := range r.Phases[0].Classes {
 		if o := c.Outcomes; c.Class == "vip" && o.Rejected > 0 || c.Class == "chat" && o.Rejected == 0 {
 			t.Errorf("%s: %+v", c.Class, o)
+		}
+	}
+}
+
+// The looks at a pool cover the time that its replicas serve and no more: an outage is
+// neither idle time nor, in the look after it, time that passes a second time.
+func TestAnOutageIsNotLookedAt(t *testing.T) {
+	for _, cut := range []bool{false, true} {
+		e := referenceDay(t, 4, 10*clock.Minute)
+		e.Replications = 1
+		e.Traffic[0].Rate.Mean = 4
+		e.Faults = []Fault{{Pool: "main", At: 2 * clock.Minute, For: 5 * clock.Minute, Replicas: 2, Cut: cut}}
+		p, err := newPlan(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := newCluster(p, 1, new(atomic.Int64))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err = c.run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		c.mon.sum()
+		got, want := c.mon.pools[0].total.span.Seconds(), float64(4*600-2*300)
+		if got < want-4 || got > want+1 { // the last second of each replica may be in a step
+			t.Errorf("cut %t: the looks cover %.1f s, the replicas served %.0f s", cut, got, want)
 		}
 	}
 }
