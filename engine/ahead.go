@@ -6,7 +6,8 @@ import (
 	"slosim/workloads"
 )
 
-// preview is what the step that admits an arrival will be if nothing else comes.
+// preview is what a coming step costs: the planned one, or the one that admits an
+// arrival if nothing else comes.
 type preview struct {
 	total int64 // of cost; 0 = there is none
 	bin   int
@@ -16,8 +17,8 @@ type preview struct {
 
 // holds tells whether a step is the one that was foreseen.
 func (p *preview) holds(b *models.Batch, bin int) bool {
-	// field by field: half of them were just written, and a processor cannot load two
-	// such halves in one
+	// Field by field: some were just written, and a processor stalls when it loads two of
+	// those as one.
 	return p.total > 0 && p.batch.DecodeCtx == b.DecodeCtx && p.batch.PrefillArea == b.PrefillArea && p.batch.Tokens == b.Tokens &&
 		p.batch.Seqs == b.Seqs && p.batch.DecodeSeqs == b.DecodeSeqs && p.batch.PrefillTokens == b.PrefillTokens && p.bin == bin
 }

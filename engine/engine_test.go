@@ -57,7 +57,7 @@ type act struct {
 }
 
 func drawScenario(t *rapid.T) scenario {
-	block := rapid.SampledFrom([]int32{1, 4, 16}).Draw(t, "block")
+	block := rapid.SampledFrom([]int32{1, 4, 16, 32}).Draw(t, "block")
 	maxLen := rapid.Int32Range(20, 400).Draw(t, "maxLen")
 	if rapid.IntRange(0, 9).Draw(t, "wide") == 0 {
 		maxLen, block = 9000, 16 // outputs beyond one turn of the finish wheel

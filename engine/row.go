@@ -63,8 +63,13 @@ type content struct {
 	filed   int32   // leading full blocks that were offered to the cache
 }
 
-// blockOfSmall is how many numbers a cache line holds, twice over.
-const blockOfSmall = 32
+// Sizes of the place where a replica's short lists begin: blocks of up to residueRoom
+// tokens, and four lists and three of each step with listRoom rows.
+const (
+	residueRoom = 16
+	listRoom    = 4
+	smallRoom   = residueRoom + (4+2*3)*listRoom
+)
 
 // lists lets the short lists of a replica begin side by side; those that outgrow their
 // place move away.
@@ -74,19 +79,19 @@ func (v *VLLM) lists() {
 		at += n
 		return v.small[at-n : at-n : at]
 	}
-	if n := int(v.cfg.BlockSize); n <= 16 {
+	if n := int(v.cfg.BlockSize); n <= residueRoom {
 		v.residue = take(n)[:n]
 	} else {
 		v.residue = make([]int32, n)
 	}
 	for _, list := range []*[]int32{&v.joiners, &v.partial, &v.ended, &v.chunked} {
-		*list = take(4)
+		*list = take(listRoom)
 	}
 	for k := range v.ring {
 		st := &v.ring[k]
 		st.finals = none
 		for _, list := range []*[]int32{&st.started, &st.firsts, &st.drafts} {
-			*list = take(4)
+			*list = take(listRoom)
 		}
 	}
 }

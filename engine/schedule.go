@@ -180,6 +180,12 @@ func (v *VLLM) need(s int64) int32 {
 // has tokens.
 func (v *VLLM) needs(s, n int64) (blocks int32) {
 	r := v.residue
+	if len(r) > residueRoom { // many to look at
+		for k := range n {
+			blocks += v.need(s + k)
+		}
+		return blocks
+	}
 	mask := len(r) - 1
 	last := int(2-s) & mask // the steps are at last − 1 and below, round the ring
 	for i, k := range r {

@@ -69,8 +69,8 @@ type VLLM struct {
 
 	cfg   Config
 	ring  [2]step
-	inbox [2]arrival              // where front begins
-	small [2 * blockOfSmall]int32 // where short lists begin
+	inbox [2]arrival       // where front begins
+	small [smallRoom]int32 // where short lists begin
 	spent Spent
 	ahead preview
 

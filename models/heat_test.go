@@ -203,3 +203,11 @@ func BenchmarkTick(b *testing.B) {
 		h.do(&s, work, clock.Second)
 	}
 }
+
+func TestDecayIsWithinItsBound(t *testing.T) {
+	for x := 0.0; x < 0.2; x += 1e-4 {
+		if got, want := decay(x), math.Exp(-x); math.Abs(got-want) > 3e-11 {
+			t.Fatalf("decay(%g) = %.15g, want %.15g", x, got, want)
+		}
+	}
+}

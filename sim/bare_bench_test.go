@@ -107,3 +107,52 @@ func (h *heapOnly) Timer(now clock.Time, kind int32, arg int64) {
 		h.loop.At(now.Add(clock.Duration(20_000_000+h.rng.Int64N(10_000_000))), kind, arg)
 	}
 }
+
+// BenchmarkBranch is what a processor loses by a branch that goes by chance: the
+// difference of the two, twice, because half of the chances are guessed.
+func BenchmarkBranch(b *testing.B) {
+	draws := make([]uint8, 1<<20)
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range draws {
+		draws[i] = uint8(r.Uint32())
+	}
+	for _, c := range []struct {
+		name string
+		odds uint8 // of 256
+	}{{"sure", 255}, {"chance", 127}} {
+		b.Run(c.name, func(b *testing.B) {
+			sum := 0
+			for i := range b.N {
+				if draws[i&(len(draws)-1)] < c.odds {
+					sum += i
+				} else {
+					sum ^= 3
+					sum *= 5
+				}
+			}
+			sink += sum
+		})
+	}
+}
+
+// BenchmarkChase is the time of a load that the next one waits for, in a working set of
+// so many KiB: of the first-level cache, the second, the third and memory.
+func BenchmarkChase(b *testing.B) {
+	for _, kib := range []int{16, 128, 1024, 32 << 10} {
+		b.Run(strconv.Itoa(kib), func(b *testing.B) {
+			lines := make([][8]int, kib<<10/64)
+			order := rand.New(rand.NewPCG(1, 2)).Perm(len(lines))
+			for i, k := range order {
+				lines[k][0] = order[(i+1)%len(order)]
+			}
+			at := 0
+			b.ResetTimer()
+			for range b.N {
+				at = lines[at][0]
+			}
+			sink += at
+		})
+	}
+}
+
+var sink int // of results that nobody wants

@@ -31,17 +31,7 @@ func TestLoneHandoverIsTheSumOfItsParts(t *testing.T) {
 	for i := range e.Pools {
 		e.Pools[i].Thermal.Enabled = false
 	}
-	p, err := newPlan(e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := newCluster(p, 1, new(atomic.Int64))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.run(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	p, c := replication(t, e)
 	v := c.reduce().phases[0][0][0]
 	want := p.idleTTFT(1, 20_000)
 	if v.n == 0 || math.Abs(v.ttft.p50-want.Seconds()) > 2e-9 || math.Abs(v.ttft.most-want.Seconds()) > 2e-9 {

@@ -192,17 +192,7 @@ func TestLoneRequestIsExactToTheNanosecond(t *testing.T) {
 					e.Pools[0].Deployment.Host = host
 					e.Pools[0].Thermal.Enabled = false
 					e.Traffic[0].Prompt, e.Traffic[0].Output = fixed(prompt), fixed(output)
-					p, err := newPlan(e)
-					if err != nil {
-						t.Fatal(err)
-					}
-					c, err := newCluster(p, 1, new(atomic.Int64))
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := c.run(context.Background()); err != nil {
-						t.Fatal(err)
-					}
+					p, c := replication(t, e)
 					v := c.reduce().phases[0][0][0]
 					ttft := p.idleTTFT(0, int32(prompt))
 					decode := clock.Duration(0)

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"sync/atomic"
 	"testing"
 
 	"slosim/sim/clock"
@@ -80,17 +79,7 @@ func TestAnOutageIsNotLookedAt(t *testing.T) {
 		e.Replications = 1
 		e.Traffic[0].Rate.Mean = 4
 		e.Faults = []Fault{{Pool: "main", At: 2 * clock.Minute, For: 5 * clock.Minute, Replicas: 2, Cut: cut}}
-		p, err := newPlan(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := newCluster(p, 1, new(atomic.Int64))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err = c.run(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		_, c := replication(t, e)
 		c.mon.sum()
 		got, want := c.mon.pools[0].total.span.Seconds(), float64(4*600-2*300)
 		if got < want-4 || got > want+1 { // the last second of each replica may be in a step

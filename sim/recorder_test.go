@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 )
@@ -22,4 +24,21 @@ func TestAFlightFillsThreeCacheLines(t *testing.T) {
 	if n := unsafe.Sizeof(flight{}); n != 3*64 {
 		t.Errorf("a flight takes %d bytes", n)
 	}
+}
+
+// replication runs one replication and leaves it open to look at.
+func replication(t testing.TB, e Experiment) (*plan, *cluster) {
+	t.Helper()
+	p, err := newPlan(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := newCluster(p, 1, new(atomic.Int64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return p, c
 }

@@ -15,7 +15,7 @@ const (
 	cellBits    = 12 // of a draw's rng.DrawBits
 	cellShift   = rng.DrawBits - cellBits
 	mostCuts    = 8       // in one cell; in cells with more At is asked
-	worthATable = 200_000 // draws: a table takes a hundredth of a second
+	worthATable = 200_000 // draws: a table takes a hundredth of a second (BenchmarkDrawTable)
 	maxTables   = 64      // kept, the newest
 )
 
@@ -122,8 +122,7 @@ func (t *drawTable) fill(l *Lengths) {
 	t.cuts = append(t.cuts, make([]uint64, fewCuts)...) // which the last cells look at
 }
 
-// cut returns the first draw after low, up to high, whose length is at least n; high is
-// one. It closes in by secants of the quantile function, then by halves.
+// cut returns the first draw from low to high whose length is at least n; high is one. It closes in by secants of the quantile function, then by halves.
 func (l *Lengths) cut(n int32, low, high uint64) uint64 {
 	reaches := func(x uint64) bool { return l.At(rng.Uniform(x)) >= n }
 	if reaches(low) {

@@ -71,6 +71,22 @@ func TestQuantilesHaveTheirMoments(t *testing.T) {
 	}
 }
 
+// The two ways of Exp agree with log1p to what it promises, on both sides of the draw
+// where they meet.
+func TestExpIsWithinItsBound(t *testing.T) {
+	for _, u := range []float64{1e-16, 1e-9, 1. / 1024, math.Nextafter(1./1024, 0), math.Nextafter(1./1024, 1), .01, .3, .5, .999, 1 - 1e-9, 1 - 0x1p-53} {
+		if got, want := Exp(u), -math.Log1p(-u); math.Abs(got/want-1) > 1e-13 {
+			t.Errorf("the %g-quantile is %g, want %g", u, got, want)
+		}
+	}
+	s := New(1, Gap, "x")
+	for i := range int64(100_000) {
+		if u := s.Float64(i); math.Abs(Exp(u)/-math.Log1p(-u)-1) > 1e-13 {
+			t.Fatalf("the %g-quantile is %g, want %g", u, Exp(u), -math.Log1p(-u))
+		}
+	}
+}
+
 func BenchmarkFloat64(b *testing.B) {
 	s := New(1, Gap, "x")
 	sum := 0.0

@@ -36,16 +36,18 @@ func (h *Hist) RelError() float64 { return 0.5 / float64(uint64(1)<<h.precision)
 
 // Add counts v; negative values count as 0.
 func (h *Hist) Add(v int64) {
-	if i := bucket(uint64(v), h.precision) - h.inner; i < uint64(len(h.inside)) {
-		h.inside[i]++
-		h.n++
-	} else {
+	switch h.precision {
+	case Fine:
+		h.AddFine(v)
+	case Coarse:
+		h.AddCoarse(v)
+	default:
 		h.extend(v)
 	}
 }
 
 // AddFine is Add where the precision is known to be Fine, AddCoarse where it is Coarse:
-// that needs no call and fewer instructions.
+// shifts by a constant need fewer instructions.
 func (h *Hist) AddFine(v int64) {
 	if i := bucket(uint64(v), Fine) - h.inner; i < uint64(len(h.inside)) {
 		h.inside[i]++
@@ -64,7 +66,8 @@ func (h *Hist) AddCoarse(v int64) {
 	}
 }
 
-// extend counts a value in the bucket of the smallest or the largest one, or beyond.
+// extend counts any value, also in the bucket of the smallest or the largest one, or
+// beyond.
 //
 //go:noinline
 func (h *Hist) extend(v int64) {
