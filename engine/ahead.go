@@ -136,7 +136,7 @@ func (v *VLLM) admitForeseen() {
 	v.retired = v.newest
 	v.newest++
 	v.heldSum += int64(v.decodes)
-	v.take(v.need(v.newest))
+	v.take(v.residue.need(v.newest))
 	b := &st.batch
 	b.Seqs, b.PrefillTokens, b.PrefillArea = 0, 0, 0
 	st.loadPs, st.same = 0, false

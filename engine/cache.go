@@ -127,10 +127,7 @@ func (c *cache) evict(n int32) {
 // take gives out n of the free blocks, evicting idle content when nothing else
 // is left.
 func (v *VLLM) take(n int32) {
-	if n == 0 {
-		return
-	}
-	if v.caching {
+	if v.caching && n > 0 {
 		if short := n - (v.freeBlks - v.cache.idle); short > 0 {
 			v.cache.evict(short)
 		}
@@ -254,20 +251,25 @@ func (v *VLLM) fileChunks() {
 func (v *VLLM) giveBack(i int32, held int64) {
 	r := &v.rows.rows[i]
 	if v.caching {
-		c := &v.rows.content[i]
-		if r.hit == 0 {
-			if len(c.chain.IDs) > 0 { // a trace knows its prompts only
-				held = min(held, int64(r.prompt))
-			}
-			v.file(i, int32(held>>v.shift))
-		}
-		for k := len(c.extents) - 1; k >= 0; k-- {
-			v.freeBlks += v.cache.leave(c.extents[k], i)
-		}
-		c.extents, c.filed = c.extents[:0], 0
+		v.leaveCache(i, held)
 	}
 	v.freeBlks += r.blocks - r.public
 	r.blocks, r.public = 0, 0
+}
+
+// leaveCache files what a row holds and ends its use of it.
+func (v *VLLM) leaveCache(i int32, held int64) {
+	r, c := &v.rows.rows[i], &v.rows.content[i]
+	if r.hit == 0 {
+		if len(c.chain.IDs) > 0 { // a trace knows its prompts only
+			held = min(held, int64(r.prompt))
+		}
+		v.file(i, int32(held>>v.shift))
+	}
+	for k := len(c.extents) - 1; k >= 0; k-- {
+		v.freeBlks += v.cache.leave(c.extents[k], i)
+	}
+	c.extents, c.filed = c.extents[:0], 0
 }
 
 // chainOf returns the identity of a request's content: its own unless given. A

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"cmp"
+	"slices"
+
 	"slosim/sim/clock"
 	"slosim/workloads"
 )
@@ -39,10 +42,10 @@ type row struct {
 	half     workloads.Handover
 	loaded   bool // its KV has arrived: blocks and all tokens but the last
 
-	next, prev int32 // neighbours in a finish list, or next free row
-	heldAt0    int64
-	last       int64 // step of the last token
-	admission  int64 // number of its latest admission: its place in order
+	next      int32 // in a finish list, or next free row
+	heldAt0   int64
+	last      int64 // step of the last token
+	admission int64 // number of its latest admission: its place in order
 
 	ready, started, prefilled clock.Time
 
@@ -63,12 +66,11 @@ type content struct {
 	filed   int32   // leading full blocks that were offered to the cache
 }
 
-// Sizes of the place where a replica's short lists begin: blocks of up to residueRoom
-// tokens, and four lists and three of each step with listRoom rows.
+// Sizes of the place where a replica's short lists begin: four lists and three of each
+// step, with listRoom rows each.
 const (
-	residueRoom = 16
-	listRoom    = 4
-	smallRoom   = residueRoom + (4+2*3)*listRoom
+	listRoom  = 4
+	smallRoom = (4 + 2*3) * listRoom
 )
 
 // lists lets the short lists of a replica begin side by side; those that outgrow their
@@ -78,11 +80,6 @@ func (v *VLLM) lists() {
 	take := func(n int) []int32 {
 		at += n
 		return v.small[at-n : at-n : at]
-	}
-	if n := int(v.cfg.BlockSize); n <= residueRoom {
-		v.residue = take(n)[:n]
-	} else {
-		v.residue = make([]int32, n)
 	}
 	for _, list := range []*[]int32{&v.joiners, &v.partial, &v.ended, &v.chunked} {
 		*list = take(listRoom)
@@ -190,11 +187,14 @@ func (d *deque) popFront() int32 {
 	return i
 }
 
-// order is the running list in order of admission. Rows that left are gaps,
+// order is the running list in order of admission. It is only kept while somebody asks
+// for it: most replicas never run short of blocks or budget. Rows that left are gaps,
 // squeezed out when they outnumber the rest.
 type order struct {
-	entries []entry
+	entries []entry // while kept
 	live    int
+	kept    bool
+	asked   bool // since gaps were last squeezed out
 }
 
 type entry struct {
@@ -205,17 +205,30 @@ type entry struct {
 // push appends a row. Gaps go now and not when a row leaves, because rows leave
 // in the middle of a walk.
 func (o *order) push(rows []row, i int32, admission int64) {
+	o.live++
+	if !o.kept {
+		return
+	}
 	if len(o.entries) > 32 && len(o.entries) > 2*o.live {
-		kept := o.entries[:0]
-		for _, e := range o.entries {
-			if e.current(rows) {
-				kept = append(kept, e)
-			}
-		}
-		o.entries = kept
+		o.entries = slices.DeleteFunc(o.entries, func(e entry) bool { return !e.current(rows) })
+		o.kept, o.asked = o.asked, false
 	}
 	o.entries = append(o.entries, entry{i, admission})
-	o.live++
+}
+
+// list returns the entries of all running rows, and gaps.
+func (o *order) list(rows []row) []entry {
+	o.asked = true
+	if !o.kept {
+		o.kept, o.entries = true, o.entries[:0]
+		for i := range rows {
+			if r := &rows[i]; r.state >= prefilling {
+				o.entries = append(o.entries, entry{int32(i), r.admission})
+			}
+		}
+		slices.SortFunc(o.entries, func(a, b entry) int { return cmp.Compare(a.admission, b.admission) })
+	}
+	return o.entries
 }
 
 // current tells whether the entry still stands for a running row.

@@ -9,19 +9,20 @@ import (
 )
 
 // schedule fixes the composition of the next step at now and appends it to the
-// ring. It reports whether there was anything to do.
-func (v *VLLM) schedule(now clock.Time) bool {
+// ring, in the place of an old one. It reports whether there was anything to do.
+func (v *VLLM) schedule(now clock.Time, st *step) bool {
 	if v.apart {
 		v.nobodyApart()
 	}
 	s := v.newest + 1
-	st := v.at(v.steps)
 	if v.unchanged(s) {
 		v.again(s, st)
 		return true
 	}
 	v.retire()
-	v.join()
+	if len(v.joiners) > 0 {
+		v.join()
+	}
 	if s&(turn-1) == 0 {
 		v.finish.refile(v.rows.rows, s)
 	}
@@ -34,7 +35,12 @@ func (v *VLLM) schedule(now clock.Time) bool {
 	if v.changed { // another budget is left: a smaller chunk may fit
 		v.blocked = false
 	}
-	preempted := v.scheduleRunning(now, s, st)
+	preempted := false
+	if growth := v.residue.need(s); len(v.partial)|v.drafts == 0 && growth <= v.freeBlks {
+		v.take(growth)
+	} else {
+		preempted = v.scheduleRunning(now, s, st, growth)
+	}
 	if len(v.chunked) > 0 {
 		v.fileChunks()
 	}
@@ -50,7 +56,7 @@ func (v *VLLM) schedule(now clock.Time) bool {
 	b.Seqs += b.DecodeSeqs
 	if b.Tokens == 0 {
 		// A row that preempted itself has left an empty step: whoever fits starts now.
-		return preempted && v.steps == 0 && v.waiting.n > 0 && v.schedule(now)
+		return preempted && v.steps == 0 && v.waiting.n > 0 && v.schedule(now, st)
 	}
 	st.same = !v.changed && b.PrefillTokens == 0
 	v.changed = b.PrefillTokens > 0 || v.apart && (v.idle.rows > 0 || v.waste.rows > 0 || v.spec.rows > 0)
@@ -62,15 +68,15 @@ func (v *VLLM) schedule(now clock.Time) bool {
 
 // unchanged tells whether step s has the rows of the one before, all decoding.
 func (v *VLLM) unchanged(s int64) bool {
-	return !v.changed && len(v.joiners)|len(v.partial)|v.drafts|int(v.finish.heads[v.newest&(turn-1)]-none) == 0 &&
-		(v.waiting.n == 0 || v.blocked) && v.decodes > 0 && s&(turn-1) != 0 && v.need(s) <= v.freeBlks && !v.apart
+	return !v.changed && len(v.joiners)|len(v.partial)|v.drafts == 0 && !v.finish.ends(v.newest) &&
+		(v.waiting.n == 0 || v.blocked) && v.decodes > 0 && s&(turn-1) != 0 && v.residue.need(s) <= v.freeBlks && !v.apart
 }
 
 // again schedules such a step.
 func (v *VLLM) again(s int64, st *step) {
 	v.retired, v.newest = v.newest, s
 	v.heldSum += int64(v.decodes)
-	v.take(v.need(s))
+	v.take(v.residue.need(s))
 	v.minFree = min(v.minFree, v.freeBlks)
 	b := &st.batch
 	b.Tokens, b.Seqs, b.DecodeSeqs, b.PrefillTokens = v.decodes, v.decodes, v.decodes, 0
@@ -103,10 +109,10 @@ func (v *VLLM) retire() {
 		return
 	}
 	v.retired = v.newest
-	head := v.finish.take(v.newest)
-	if head == none {
+	if !v.finish.ends(v.newest) {
 		return
 	}
+	head := v.finish.take(v.newest)
 	v.changed = true
 	tail := head
 	for i := head; i != none; i = v.rows.rows[i].next {
@@ -139,16 +145,13 @@ func (v *VLLM) leaveDecode(r *row) {
 	held := r.heldAt0 + v.newest
 	v.decodes--
 	v.heldSum -= held
-	v.residue[r.heldAt0&int64(v.cfg.BlockSize-1)]--
+	v.residue.add(r.heldAt0, -1)
 	r.blocks = v.blocksFor(held)
 }
 
 // join lets the rows whose prefill ended in the newest step decode from the next
 // one on.
 func (v *VLLM) join() {
-	if len(v.joiners) == 0 {
-		return
-	}
 	v.changed = true
 	for _, i := range v.joiners {
 		r := &v.rows.rows[i]
@@ -163,47 +166,16 @@ func (v *VLLM) join() {
 		v.decodes++
 		v.heldSum += int64(r.target)
 		v.others -= int64(r.target)
-		v.residue[r.heldAt0&int64(v.cfg.BlockSize-1)]++
+		v.residue.add(r.heldAt0, 1)
 		v.finish.add(v.rows.rows, i, v.newest+1)
 	}
 	v.joiners = v.joiners[:0]
 }
 
-// need returns how many blocks the decoding rows take up in step s: a row needs
-// one when its tokens in s are the first of a block.
-func (v *VLLM) need(s int64) int32 {
-	r := v.residue
-	return r[int(1-s)&(len(r)-1)]
-}
-
-// needs returns how many blocks they take up in n steps from s on, fewer than a block
-// has tokens.
-func (v *VLLM) needs(s, n int64) (blocks int32) {
-	r := v.residue
-	if len(r) > residueRoom { // many to look at
-		for k := range n {
-			blocks += v.need(s + k)
-		}
-		return blocks
-	}
-	mask := len(r) - 1
-	last := int(2-s) & mask // the steps are at last − 1 and below, round the ring
-	for i, k := range r {
-		// no branch: whether i is among them is left to arithmetic
-		blocks += k & int32((int64(last-1-i)&int64(mask)-n)>>63)
-	}
-	return blocks
-}
-
-// scheduleRunning gives the running rows their tokens and blocks for step s. It
-// reports whether any row was preempted.
-func (v *VLLM) scheduleRunning(now clock.Time, s int64, st *step) bool {
-	growth := v.need(s)
+// scheduleRunning gives the running rows their tokens and blocks for step s, in which
+// the decoding ones take growth blocks. It reports whether any row was preempted.
+func (v *VLLM) scheduleRunning(now clock.Time, s int64, st *step, growth int32) bool {
 	need := growth
-	if len(v.partial) == 0 && v.drafts == 0 && need <= v.freeBlks {
-		v.take(need)
-		return false
-	}
 	room := v.cfg.MaxBatchedTokens - v.decodes
 	if v.apart {
 		room -= v.waste.rows
@@ -251,8 +223,10 @@ func (v *VLLM) walkRunning(now clock.Time, s int64, st *step) bool {
 	preempted := false
 	rows := v.rows.rows
 	budget := v.cfg.MaxBatchedTokens
-	for k := 0; k < len(v.order.entries) && budget >= 0; k++ {
-		e := v.order.entries[k]
+	for _, e := range v.order.list(rows) {
+		if budget < 0 {
+			break
+		}
 		if !e.current(rows) {
 			continue
 		}
@@ -311,12 +285,11 @@ func (v *VLLM) walkRunning(now clock.Time, s int64, st *step) bool {
 // end and its blocks move one step back.
 func (v *VLLM) delay(i int32, s int64) {
 	r := &v.rows.rows[i]
-	mask := int64(v.cfg.BlockSize - 1)
 	v.finish.remove(v.rows.rows, i)
-	v.residue[r.heldAt0&mask]--
+	v.residue.add(r.heldAt0, -1)
 	r.heldAt0--
 	r.last++
-	v.residue[r.heldAt0&mask]++
+	v.residue.add(r.heldAt0, 1)
 	v.finish.add(v.rows.rows, i, s)
 	v.heldSum--
 	v.idle.add(1, r.heldAt0+s)
@@ -329,7 +302,7 @@ func (v *VLLM) delay(i int32, s int64) {
 func (v *VLLM) victim(s int64) int32 {
 	if v.cfg.Priority {
 		worst := none
-		for _, e := range v.order.entries {
+		for _, e := range v.order.list(v.rows.rows) {
 			r := &v.rows.rows[e.row]
 			if e.current(v.rows.rows) && (r.state != ending || r.step == s) && (worst == none || v.first(worst, e.row)) {
 				worst = e.row
@@ -337,8 +310,9 @@ func (v *VLLM) victim(s int64) int32 {
 		}
 		return worst
 	}
-	for k := len(v.order.entries) - 1; ; k-- {
-		e := v.order.entries[k]
+	entries := v.order.list(v.rows.rows)
+	for k := len(entries) - 1; ; k-- {
+		e := entries[k]
 		if e.current(v.rows.rows) && v.rows.rows[e.row].state != ending {
 			return e.row
 		}

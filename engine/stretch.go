@@ -66,37 +66,34 @@ func (r *stretch) solve(now clock.Time) int64 {
 	return int64(math.Sqrt(h*h+2*ps/float64(r.b)) - h)
 }
 
-// begin starts the first step of the ring at now.
-func (v *VLLM) begin(now clock.Time) {
-	st := v.at(0)
+// begin starts a stretch at now with the first step of the ring.
+func (v *VLLM) begin(now clock.Time, st *step) {
 	r := &v.run
-	if !st.same || v.bin != r.bin || r.end == clock.Never {
-		v.book()
-		r.t0, r.n, r.bin, r.from = now, 0, v.bin, now
-		r.booked, r.bookedTo = 0, now
-		r.rows = int64(st.batch.DecodeSeqs)
-		if v.ahead.holds(&st.batch, v.bin) {
-			r.cost = v.ahead.cost
-			r.a = v.ahead.total
-		} else {
-			r.a = v.model.StepTo(&r.cost, &st.batch, v.bin)
-		}
-		more := st.loadPs
-		if len(st.drafts) > 0 {
-			more += v.cfg.Spec.DraftPs * int64(v.cfg.Spec.Drafts)
-		}
-		if more > 0 {
-			r.cost.Host += more
-			r.a += more
-		}
-		if st.batch.PrefillTokens == 0 {
-			r.b = v.model.SlopeTo(&r.grow, st.batch.DecodeSeqs, v.bin)
-		} else {
-			r.b = 0
-			r.grow = models.Cost{}
-		}
+	v.book()
+	r.t0, r.n, r.bin, r.from = now, 0, v.bin, now
+	r.booked, r.bookedTo = 0, now
+	r.rows = int64(st.batch.DecodeSeqs)
+	if v.ahead.holds(&st.batch, v.bin) {
+		r.cost = v.ahead.cost
+		r.a = v.ahead.total
+	} else {
+		r.a = v.model.StepTo(&r.cost, &st.batch, v.bin)
 	}
-	r.end = r.at(r.n + 1)
+	more := st.loadPs
+	if len(st.drafts) > 0 {
+		more += v.cfg.Spec.DraftPs * int64(v.cfg.Spec.Drafts)
+	}
+	if more > 0 {
+		r.cost.Host += more
+		r.a += more
+	}
+	if st.batch.PrefillTokens == 0 {
+		r.b = v.model.SlopeTo(&r.grow, st.batch.DecodeSeqs, v.bin)
+	} else {
+		r.b = 0
+		r.grow.Attn, r.grow.Compute, r.grow.Memory = 0, 0, 0
+	}
+	r.end = r.at(1)
 	for _, i := range st.started {
 		v.rows.rows[i].started = now
 	}
@@ -117,26 +114,27 @@ func (v *VLLM) boundary(limit clock.Time) {
 	if v.steps == 1 {
 		v.retire()
 	}
-	v.run.n++
-	v.run.from = now
+	r := &v.run
+	r.n++
+	r.from = now
 	if v.stepping {
 		v.book()
 	}
-	v.publish(now, v.at(0))
+	st, then := v.at(0), v.at(1)
+	if len(st.firsts)|len(st.drafts)|int(st.finals-none) != 0 {
+		v.publish(now, st)
+	}
 	v.turned ^= 1
-	v.steps--
-	planned := v.steps > 0
-	if planned {
-		v.begin(now)
+	if v.steps--; v.steps == 0 {
+		v.start(now)
+		return
 	}
-	v.fill(now)
-	if !planned {
-		if v.steps == 0 {
-			v.run.end = clock.Never
-			return
-		}
-		v.begin(now)
+	if then.same && v.bin == r.bin {
+		r.end = r.at(r.n + 1)
+	} else {
+		v.begin(now, then)
 	}
+	v.schedule(now, st)
 }
 
 // quiet returns how many of the coming boundaries change nothing but the step
@@ -187,7 +185,7 @@ func (v *VLLM) affordable(n int64) int64 {
 	k := cycles << v.shift
 	left := v.freeBlks - int32(cycles)*v.decodes
 	for k < n {
-		left -= v.need(v.newest + k + 1)
+		left -= v.residue.need(v.newest + k + 1)
 		if left < 0 {
 			break
 		}
@@ -204,7 +202,7 @@ func (v *VLLM) skip(n int64) {
 	v.calm -= n
 	cycles := n >> v.shift
 	blocks := int32(cycles) * v.decodes
-	v.take(blocks + v.needs(v.newest+1, n-cycles<<v.shift))
+	v.take(blocks + v.residue.needs(v.newest+1, n-cycles<<v.shift))
 	v.minFree = min(v.minFree, v.freeBlks)
 	v.newest += n
 	v.retired += n
@@ -259,9 +257,6 @@ func (v *VLLM) gaps(n int64) {
 
 // publish makes the tokens of a finished step visible and frees what ended.
 func (v *VLLM) publish(now clock.Time, st *step) {
-	if len(st.firsts)|len(st.drafts)|int(st.finals-none) == 0 {
-		return
-	}
 	at := now.Add(clock.Duration(uint64(v.publishPs*int64(st.batch.Seqs)) / 1000))
 	for _, i := range st.firsts {
 		r := &v.rows.rows[i]
@@ -270,6 +265,16 @@ func (v *VLLM) publish(now clock.Time, st *step) {
 			v.tell(FirstToken, at, r)
 		}
 	}
+	if i := st.finals; len(st.drafts) == 0 && i != none && v.rows.rows[i].next == none {
+		v.end(now, at, i)
+	} else {
+		v.endAll(now, at, st)
+	}
+	st.finals = none
+}
+
+// endAll ends the rows that make their last token in a step.
+func (v *VLLM) endAll(now, at clock.Time, st *step) {
 	v.ended = v.ended[:0]
 	if len(st.drafts) > 0 {
 		v.verify(st)
@@ -283,19 +288,23 @@ func (v *VLLM) publish(now clock.Time, st *step) {
 		})
 	}
 	for _, i := range v.ended {
-		r := &v.rows.rows[i]
-		if r.half == workloads.PrefillHalf {
-			v.pin(now, i)
-			continue
-		}
-		v.tell(Finished, at, r)
-		v.giveBack(i, int64(r.prompt+r.output-1))
-		v.others -= int64(r.prompt + r.output - 1)
-		v.order.live--
-		v.rows.release(i)
-		v.blocked = false
+		v.end(now, at, i)
 	}
-	st.finals = none
+}
+
+// end tells of a row's last token and frees what it had.
+func (v *VLLM) end(now, at clock.Time, i int32) {
+	r := &v.rows.rows[i]
+	if r.half == workloads.PrefillHalf {
+		v.pin(now, i)
+		return
+	}
+	v.tell(Finished, at, r)
+	v.giveBack(i, int64(r.prompt+r.output-1))
+	v.others -= int64(r.prompt + r.output - 1)
+	v.order.live--
+	v.rows.release(i)
+	v.blocked = false
 }
 
 // tell appends an event of a row, filled in where it stands.

@@ -56,11 +56,11 @@ type VLLM struct {
 	partial []int32 // prefilling rows in order of admission
 	ended   []int32 // rows that end with the step being published
 	chunked []int32 // rows with a chunk whose blocks are not yet filed
-	residue []int32
 	rows    table
 	model   models.Filler
 	order   order
 	others  int64 // KV tokens of rows that run but do not decode
+	residue residues
 
 	admitted, arrived int64
 	submitted         int64 // requests so far: the identity of content that nobody shares
@@ -122,7 +122,7 @@ type arrival struct {
 // NewVLLM returns an idle replica. It panics when the limits contradict each
 // other: the caller validates them with the experiment.
 func NewVLLM(cfg Config) *VLLM {
-	if cfg.BlockSize < 1 || cfg.BlockSize&(cfg.BlockSize-1) != 0 || cfg.KVBlocks < 2 || cfg.MaxSeqs < 1 || cfg.MaxBatchedTokens < cfg.MaxSeqs ||
+	if cfg.BlockSize < 1 || cfg.BlockSize&(cfg.BlockSize-1) != 0 || cfg.KVBlocks < 2 || cfg.MaxSeqs < 1 || cfg.MaxSeqs > maxRows || cfg.MaxBatchedTokens < cfg.MaxSeqs ||
 		(cfg.MaxModelLen+cfg.BlockSize-1)/cfg.BlockSize > cfg.KVBlocks-1 {
 		panic(fmt.Sprintf("engine: impossible limits: block size %d, %d blocks, %d sequences, %d tokens per step, %d tokens of context", cfg.BlockSize, cfg.KVBlocks, cfg.MaxSeqs, cfg.MaxBatchedTokens, cfg.MaxModelLen))
 	}
@@ -141,6 +141,7 @@ func NewVLLM(cfg Config) *VLLM {
 	}
 	v.rows.head, v.rows.cached = none, cfg.PrefixCache
 	v.finish.init()
+	v.residue.init(cfg.BlockSize)
 	v.cache.init()
 	v.store.init(cfg.Offload)
 	v.cache.store = &v.store
@@ -290,10 +291,21 @@ func (v *VLLM) nextDue() {
 // a step.
 func (v *VLLM) kick(now clock.Time) {
 	if v.steps == 0 {
-		v.fill(now)
-		if v.steps > 0 {
-			v.begin(now)
-		}
+		v.start(now)
+	}
+}
+
+// start fills the ring when it is empty and begins the first step.
+func (v *VLLM) start(now clock.Time) {
+	for v.steps < v.depth && v.schedule(now, v.at(v.steps)) {
+	}
+	switch st, r := v.at(0), &v.run; {
+	case v.steps == 0:
+		r.end = clock.Never
+	case st.same && v.bin == r.bin && r.end != clock.Never:
+		r.end = r.at(r.n + 1)
+	default:
+		v.begin(now, st)
 	}
 }
 
@@ -324,12 +336,6 @@ func (v *VLLM) first(i, j int32) bool {
 		return a.loaded
 	}
 	return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.arrival, b.arrival)) < 0
-}
-
-// fill schedules steps until the pipeline is full or nothing is left to do.
-func (v *VLLM) fill(now clock.Time) {
-	for v.steps < v.depth && v.schedule(now) {
-	}
 }
 
 // blocksFor returns how many KV blocks hold a number of tokens.

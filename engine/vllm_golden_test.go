@@ -232,7 +232,7 @@ func (tr *vllmTracer) moves() (moves []move) {
 	hit := v.hitTokens - tr.hit
 	tr.hit = v.hitTokens
 	admitted := 0
-	for _, e := range v.order.entries {
+	for _, e := range v.order.list(v.rows.rows) {
 		if !e.current(v.rows.rows) {
 			continue
 		}

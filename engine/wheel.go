@@ -21,8 +21,8 @@ func (w *wheel) init() {
 	w.overflow = none
 }
 
-// head returns the list that a row with this last step belongs to when the
-// newest scheduled step is now: slots cover last steps in [now, now + turn).
+// add files a row by its last step when the newest scheduled step is now: slots cover
+// last steps in [now, now + turn).
 func (w *wheel) add(rows []row, i int32, now int64) {
 	r := &rows[i]
 	head := &w.overflow
@@ -31,30 +31,38 @@ func (w *wheel) add(rows []row, i int32, now int64) {
 		head = &w.heads[slot]
 		w.used[slot/64] |= 1 << (slot % 64)
 	}
-	r.prev, r.next = none, *head
-	if *head != none {
-		rows[*head].prev = i
-	}
+	r.next = *head
 	*head = i
 }
 
-// remove takes a row out before its time.
+// remove takes a row out before its time. Its neighbours are looked for then, so that
+// they need not be touched when it comes and goes in its turn.
 func (w *wheel) remove(rows []row, i int32) {
-	r := &rows[i]
-	if r.next != none {
-		rows[r.next].prev = r.prev
+	slot := rows[i].last & (turn - 1)
+	if !unlink(rows, &w.heads[slot], i) {
+		unlink(rows, &w.overflow, i)
 	}
-	switch slot := r.last & (turn - 1); {
-	case r.prev != none:
-		rows[r.prev].next = r.next
-	case w.heads[slot] == i:
-		w.heads[slot] = r.next
-		if r.next == none {
-			w.used[slot/64] &^= 1 << (slot % 64)
+	if w.heads[slot] == none {
+		w.used[slot/64] &^= 1 << (slot % 64)
+	}
+}
+
+// unlink takes a row out of a list; false if it is not in it.
+func unlink(rows []row, at *int32, i int32) bool {
+	for *at != none {
+		if *at == i {
+			*at = rows[i].next
+			return true
 		}
-	default:
-		w.overflow = r.next
+		at = &rows[*at].next
 	}
+	return false
+}
+
+// ends tells whether any row ends in a step.
+func (w *wheel) ends(step int64) bool {
+	slot := step & (turn - 1)
+	return w.used[slot/64]>>(slot%64)&1 != 0
 }
 
 // take empties the slot of a step and returns its list.

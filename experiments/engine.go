@@ -15,7 +15,7 @@ import (
 // Bounds of an engine's limits, far from any use.
 const (
 	maxStepTokens = 1 << 17
-	maxSeqs       = 1 << 16
+	maxSeqs       = 1<<16 - 1 // a replica counts its rows in 16 bits
 	maxQueue      = 1 << 20
 )
 
