@@ -69,7 +69,7 @@ func (r *stretch) solve(now clock.Time) int64 {
 // begin starts a stretch at now with the first step of the ring.
 func (v *VLLM) begin(now clock.Time, st *step) {
 	r := &v.run
-	v.book()
+	v.book(r.n, r.from)
 	r.t0, r.n, r.bin, r.from = now, 0, v.bin, now
 	r.booked, r.bookedTo = 0, now
 	r.rows = int64(st.batch.DecodeSeqs)
@@ -118,7 +118,7 @@ func (v *VLLM) boundary(limit clock.Time) {
 	r.n++
 	r.from = now
 	if v.stepping {
-		v.book()
+		v.book(r.n, now)
 	}
 	st, then := v.at(0), v.at(1)
 	if len(st.firsts)|len(st.drafts)|int(st.finals-none) != 0 {
@@ -156,10 +156,11 @@ const unknown = -1
 // when that is not known ahead.
 func (v *VLLM) foresee() {
 	v.calm, v.visible, v.admits = 0, v.run.end, 0
-	// What comes out one way or the other by chance is asked at once where it can be: a
-	// branch that a processor mispredicts costs as much as thirty instructions.
-	if v.changed || len(v.joiners)|int(v.at(0).batch.PrefillTokens) != 0 || v.waiting.n > 0 && !v.blocked ||
-		v.steps < v.depth || v.steps == 2 && !v.at(1).same || v.bin != v.run.bin || v.stepping {
+	// What comes out one way or the other by chance is asked first, because it decides
+	// nearly always: a branch that a processor mispredicts costs as much as thirty
+	// instructions.
+	if v.steps == 2 && !v.at(1).same || v.changed || len(v.joiners)|int(v.at(0).batch.PrefillTokens) != 0 ||
+		v.waiting.n > 0 && !v.blocked || v.steps < v.depth || v.bin != v.run.bin || v.stepping {
 		return
 	}
 	last := v.finish.next(v.newest) - v.newest
@@ -213,11 +214,11 @@ func (v *VLLM) skip(n int64) {
 	}
 }
 
-// book adds the steps of the stretch that have ended since the last time to the
-// work done, and reports their inter-token latencies.
-func (v *VLLM) book() {
+// book adds the steps of the stretch since the last time, up to one that ended at a
+// time, to the work done, and reports their inter-token latencies.
+func (v *VLLM) book(to int64, at clock.Time) {
 	r := &v.run
-	n := r.n - r.booked
+	n := to - r.booked
 	if n == 0 {
 		return
 	}
@@ -226,29 +227,29 @@ func (v *VLLM) book() {
 		v.spent.Cost.AddSlope(&r.grow, n*r.booked+n*(n-1)>>1)
 	}
 	v.spent.Steps += n
-	v.spent.Busy += r.from.Sub(r.bookedTo)
-	if v.cfg.Gaps != nil && r.rows != 0 {
-		v.gaps(n)
+	length := at.Sub(r.bookedTo)
+	v.spent.Busy += length
+	if gaps := v.cfg.Gaps; gaps != nil && r.rows != 0 {
+		switch {
+		case n == 1:
+			gaps.Gap(at, length, r.rows)
+		case r.b*n < r.a>>8:
+			gaps.Gap(at, length/clock.Duration(n), r.rows*n)
+		default:
+			v.gaps(to)
+		}
 	}
-	r.booked, r.bookedTo = r.n, r.from
+	r.booked, r.bookedTo = to, at
 }
 
-// gaps reports the inter-token latencies of the last n steps that have ended: every
-// decoding row made a token in each. Only where a step is more than 1/256 longer than
-// another are they reported apart. Rows that lost their place in between are not
+// gaps reports the inter-token latencies of the steps that are not booked up to one:
+// every decoding row made a token in each. Only where a step is more than 1/256 longer
+// than another are they reported apart. Rows that lost their place in between are not
 // followed.
-func (v *VLLM) gaps(n int64) {
+func (v *VLLM) gaps(last int64) {
 	r := &v.run
-	if n == 1 {
-		v.cfg.Gaps.Gap(r.from, r.from.Sub(r.bookedTo), r.rows)
-		return
-	}
-	if r.b*n < r.a>>8 {
-		v.cfg.Gaps.Gap(r.from, r.from.Sub(r.bookedTo)/clock.Duration(n), r.rows*n)
-		return
-	}
-	for from := r.booked; from < r.n; {
-		to := min(r.n, from+1+(r.a+r.b*from)>>8/r.b)
+	for from := r.booked; from < last; {
+		to := min(last, from+1+(r.a+r.b*from)>>8/r.b)
 		begin, end := r.at(from), r.at(to)
 		v.cfg.Gaps.Gap(end, end.Sub(begin)/clock.Duration(to-from), r.rows*(to-from))
 		from = to

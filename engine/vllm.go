@@ -154,7 +154,9 @@ func NewVLLM(cfg Config) *VLLM {
 
 // Submit implements Replica.
 func (v *VLLM) Submit(now clock.Time, r *workloads.Request) int32 {
-	v.advance(now)
+	if !v.resting(now) {
+		v.advance(now)
+	}
 	h := &v.cfg.Host
 	v.admits = 0
 	ready := now.Add(clock.Duration(uint64(h.FrontFixedPs+h.FrontPerTokenPs*int64(r.Prompt)) / 1000))
@@ -220,19 +222,33 @@ func (v *VLLM) Load(now clock.Time) Load {
 
 // Spent implements Replica.
 func (v *VLLM) Spent(now clock.Time) *Spent {
-	v.advance(now)
-	v.book()
-	s := &v.spent
+	s, r := &v.spent, &v.run
+	if v.resting(now) {
+		n, from := r.n, r.from
+		if r.end <= now {
+			n = r.ended(now)
+			from = r.at(n)
+		}
+		v.book(n, from)
+		s.Until = from
+	} else {
+		v.advance(now)
+		v.book(r.n, r.from)
+		s.Until = now
+		if v.steps > 0 {
+			s.Until = r.from
+		}
+	}
 	s.Prompted = v.prompted
 	if v.caching {
 		s.Hit, s.Loaded = v.hitTokens, v.store.loaded
 	}
-	s.Until = now
-	if v.steps > 0 {
-		s.Until = v.run.from
-	}
 	return s
 }
+
+// resting tells whether nothing but the ends of equal steps lies between the last look
+// and now: they can be passed later, all at once.
+func (v *VLLM) resting(now clock.Time) bool { return v.calm > 0 && now < v.visible && now < v.due }
 
 // advance processes everything that happens inside the replica up to now. At
 // equal times a step's end comes before an arrival.

@@ -73,6 +73,7 @@ func benchmarkDay(b *testing.B, replicas int, span clock.Duration) {
 		}
 		runtime.ReadMemStats(&after)
 		seconds := time.Since(start).Seconds()
+		b.ReportMetric(float64(r.Requests), "requests")
 		b.ReportMetric(float64(r.Requests)/seconds, "requests/s")
 		b.ReportMetric(float64(r.Steps)/seconds, "steps/s")
 		b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(r.Requests), "allocs/request")
