@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"unsafe"
+
 	"slosim/models"
 	"slosim/sim/clock"
+	"slosim/sim/prefetch"
 	"slosim/workloads"
 )
 
@@ -147,4 +150,12 @@ func (v *VLLM) admitForeseen() {
 	b.Seqs += v.decodes
 	v.changed = true
 	v.minFree = min(v.minFree, v.freeBlks)
+}
+
+// Soon implements Replica.
+func (v *VLLM) Soon() {
+	prefetch.Lines(unsafe.Pointer(v), int(unsafe.Offsetof(v.cfg)+63)/64)
+	prefetch.Lines(unsafe.Pointer(&v.ring), int(unsafe.Sizeof(v.ring)/64))
+	prefetch.Lines(unsafe.Pointer(&v.spent), int(unsafe.Sizeof(v.spent)+unsafe.Sizeof(v.ahead))/64)
+	prefetch.Lines(unsafe.Pointer(&v.finish.used), len(v.finish.used)/8)
 }

@@ -93,6 +93,8 @@ type Replica interface {
 	SetClock(now clock.Time, bin int)
 	// Load returns the state at now.
 	Load(now clock.Time) Load
+	// Soon says that Advance will likely come next: the replica may fetch what it needs.
+	Soon()
 	// Spent returns the work done up to now; the result holds until the next call of
 	// any method.
 	Spent(now clock.Time) *Spent

@@ -139,6 +139,9 @@ func (c *rowwise) Spent(now clock.Time) *Spent {
 	return s
 }
 
+// Soon implements Replica.
+func (c *rowwise) Soon() {}
+
 // Next implements Replica.
 func (c *rowwise) Next() (clock.Time, bool) {
 	next := c.run.end

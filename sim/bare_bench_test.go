@@ -101,6 +101,7 @@ type heapOnly struct {
 }
 
 func (h *heapOnly) Replica(now clock.Time, _ int32) clock.Time { return clock.Never }
+func (h *heapOnly) Soon(int32)                                 {}
 func (h *heapOnly) Arrive(clock.Time) clock.Time               { return clock.Never }
 func (h *heapOnly) Timer(now clock.Time, kind int32, arg int64) {
 	if h.left--; h.left > 0 {

@@ -98,6 +98,7 @@ func (c *cluster) buried(now clock.Time, f *flight, e *engine.Event) {
 	switch e.Kind {
 	case engine.KVReady:
 		c.replicas[f.replica].(engine.Handing).Release(now, e.Row)
+		c.touched = true
 		c.leave(f)
 		c.drop(e.ID)
 	case engine.Reserved:

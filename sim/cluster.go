@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"unsafe"
 
 	"slosim/engine"
 	"slosim/sim/clock"
 	"slosim/sim/kernel"
+	"slosim/sim/prefetch"
 	"slosim/workloads"
 )
 
@@ -32,6 +34,9 @@ const (
 
 // userBits is the width of a user's number in a timer's argument.
 const userBits = 32
+
+// fitCache is about how many replicas fit a processor's second-level cache.
+const fitCache = 32
 
 // flight is a request between its client and its last token: three lines of the
 // processor's cache, the last of which only matters to prefix caches.
@@ -104,6 +109,7 @@ type cluster struct {
 	ended     bool
 	backlog   [2]int64 // requests in flight one day before the end, and at the end
 	events    []engine.Event
+	touched   bool // a replica was touched from outside since it was last advanced
 	sent      int64
 	covered   *atomic.Int64 // simulated time reached, for progress
 	err       error
@@ -137,6 +143,9 @@ func newCluster(p *plan, seed uint64, covered *atomic.Int64) (*cluster, error) {
 		c.straight = append(c.straight, c.straightTo(k))
 	}
 	c.loop = kernel.NewLoop(len(c.replicas), start)
+	if len(c.replicas) > fitCache {
+		c.loop.LookAhead()
+	}
 	end := clock.Time(p.exp.Duration)
 	for k := range p.exp.Traffic {
 		s, err := p.newSource(k, seed, start, end.Add(p.coolDown))
@@ -346,6 +355,7 @@ func (f *flight) renew(r *workloads.Request, id int32, now clock.Time) {
 // rouse tells the kernel when a replica wants to be called after it was touched
 // from outside.
 func (c *cluster) rouse(i int32) {
+	c.touched = true
 	if next, ok := c.replicas[i].Next(); ok {
 		c.loop.SetReplica(i, next)
 	}
@@ -353,7 +363,12 @@ func (c *cluster) rouse(i int32) {
 
 // Replica implements kernel.World.
 func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
-	c.events = c.replicas[i].Advance(now, c.events[:0])
+	r := c.replicas[i]
+	c.events, c.touched = r.Advance(now, c.events[:0]), false
+	for k := range c.events {
+		prefetch.Lines(unsafe.Pointer(&c.flights[c.events[k].ID]), 2) // while Next looks
+	}
+	next, ok := r.Next()
 	for k := range c.events {
 		e := &c.events[k]
 		f := &c.flights[e.ID]
@@ -403,10 +418,20 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 			c.mon.preempted(i, e)
 		}
 	}
-	if at, ok := c.replicas[i].Next(); ok {
-		return at
+	if c.touched { // by what an event led to
+		next, ok = r.Next()
 	}
-	return clock.Never
+	if !ok {
+		return clock.Never
+	}
+	return next
+}
+
+// Soon implements kernel.World.
+func (c *cluster) Soon(i int32) {
+	if int(i) < len(c.replicas) {
+		c.replicas[i].Soon()
+	}
 }
 
 // ends takes a finished or rejected request off its replica. The client learns

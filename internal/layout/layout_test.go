@@ -43,15 +43,15 @@ var levels = [][]string{
 	{"engine"},
 	{"workloads"},
 	{"models"},
-	{"sim/clock", "sim/rng", "sim/units"},
+	{"sim/clock", "sim/prefetch", "sim/rng", "sim/units"},
 }
 
 // strict packages import of ours only what is named here.
 var strict = map[string][]string{
-	"engine":    {"models", "workloads", "sim/clock", "sim/rng", "sim/units"},
+	"engine":    {"models", "workloads", "sim/clock", "sim/prefetch", "sim/rng", "sim/units"},
 	"workloads": {"sim/clock", "sim/rng", "sim/units"},
 	"models":    {"sim/clock", "sim/rng", "sim/units"},
-	"sim/clock": {}, "sim/rng": {}, "sim/units": {},
+	"sim/clock": {}, "sim/prefetch": {}, "sim/rng": {}, "sim/units": {},
 }
 
 // sources calls f for every Go file that is not a test.

@@ -51,6 +51,7 @@ func (s *script) Replica(now clock.Time, i int32) clock.Time {
 	return clock.Never
 }
 func (s *script) Timer(now clock.Time, kind int32, arg int64) { s.log = append(s.log, "timer") }
+func (s *script) Soon(int32)                                  {}
 func (s *script) Arrive(now clock.Time) clock.Time {
 	s.log = append(s.log, "arrival")
 	return clock.Never
@@ -143,4 +144,22 @@ func BenchmarkProcessWake(b *testing.B) {
 	})
 	b.ResetTimer()
 	_ = l.Run(context.Background(), &script{})
+}
+
+// Second is the item that is the earliest once the earliest waits for ever.
+func TestSecondComesAfterTop(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 70).Draw(t, "items")
+		h := NewTournament(n)
+		for range rapid.IntRange(1, 50).Draw(t, "moves") {
+			h.Set(int32(rapid.IntRange(0, n-1).Draw(t, "item")), clock.Time(rapid.Int64Range(0, 99).Draw(t, "at")))
+			second := h.Second()
+			at, top := h.Top()
+			h.Set(top, clock.Never)
+			if next, i := h.Top(); next != clock.Never && i != second {
+				t.Fatalf("second is %d, and then %d comes", second, i)
+			}
+			h.Set(top, at)
+		}
+	})
 }

@@ -15,6 +15,9 @@ type World interface {
 	Timer(now clock.Time, kind int32, arg int64)
 	// Arrive delivers the announced arrival and returns the time of the next.
 	Arrive(now clock.Time) clock.Time
+	// Soon tells, where the loop LooksAhead, that replica i will be called next unless
+	// the present event changes that.
+	Soon(i int32)
 }
 
 // Loop is the clock of a run.
@@ -25,6 +28,7 @@ type Loop struct {
 	arrival  clock.Time
 	host     host
 	stopped  bool
+	ahead    bool
 	events   int64
 }
 
@@ -56,6 +60,10 @@ func (l *Loop) At(at clock.Time, kind int32, arg int64) {
 	l.timers.push(Timer{At: max(at, l.now), Kind: kind, Arg: arg})
 }
 
+// LookAhead makes the loop call World.Soon. What many replicas need is not in the
+// processor's cache and can be fetched early then; with few it only takes time.
+func (l *Loop) LookAhead() { l.ahead = true }
+
 // Stop ends Run after the current event.
 func (l *Loop) Stop() { l.stopped = true }
 
@@ -77,6 +85,9 @@ func (l *Loop) Run(ctx context.Context, w World) error {
 				return nil
 			}
 			l.now = max(l.now, replica)
+			if l.ahead {
+				w.Soon(l.replicas.Second())
+			}
 			l.replicas.Set(i, w.Replica(l.now, i))
 		case timer <= l.arrival:
 			l.now = timer

@@ -111,3 +111,13 @@ func (t *Tournament) Set(item int32, at clock.Time) {
 	}
 	t.top = groups[0][1]
 }
+
+// Second returns the item that would be the earliest without the one that is.
+func (t *Tournament) Second() int32 {
+	best := int64(math.MaxInt64)
+	for k := t.leaves + uint32(t.top)&(t.leaves-1); k > 3; k /= 4 {
+		g, p := &t.groups[k/4], k%4
+		best = min(best, min(g[p^1], min(g[p^2], g[p^3])))
+	}
+	return int32(uint32(best) & (t.leaves - 1))
+}

@@ -1,0 +1,9 @@
+//go:build !amd64 && !arm64
+
+// Package prefetch does nothing on this architecture.
+package prefetch
+
+import "unsafe"
+
+// Lines does nothing.
+func Lines(p unsafe.Pointer, n int) {}
