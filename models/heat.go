@@ -16,6 +16,7 @@ import (
 type Heat struct {
 	IdleW, MemoryW, ComputeW float64
 	ComputeExponent          float64 // e, 0–1
+	power                    *powers // of e
 	CapW                     float64 // power limit of the GPU (TDP)
 	AmbientC                 float64 // inlet air
 	ResistanceCPerW          float64 // inlet air to sensor
@@ -57,6 +58,7 @@ func NewHeat(d Deployment, ambientC float64) Heat {
 		MemoryW:         p.MemoryW * scale,
 		ComputeW:        p.ComputeW * scale,
 		ComputeExponent: p.ComputeExponent,
+		power:           newPowers(p.ComputeExponent),
 		CapW:            g.TDPW,
 		AmbientC:        ambientC,
 		ResistanceCPerW: p.ResistanceCPerW / scale,
@@ -94,7 +96,7 @@ func (h *Heat) Tick(s *HeatState, computePs, memoryPs int64, dt clock.Duration) 
 	dtPs := float64(dt) * 1000
 	f := float64(s.Bin) / float64(h.MaxBin)
 	memoryW := h.MemoryW * min(1, float64(memoryPs)/dtPs)
-	computeW := h.ComputeW * power(min(1, float64(computePs)/(dtPs*f)), h.ComputeExponent) // at maximum clock
+	computeW := h.ComputeW * h.power.of(min(1, float64(computePs)/(dtPs*f))) // at maximum clock
 	s.PowerW = h.IdleW + memoryW + computeW*f*f*f
 
 	steadyC := h.SteadyTempC(s.PowerW)
@@ -138,20 +140,6 @@ func (h *Heat) lower(bin int, share float64) int {
 	}
 	f := math.Pow(share, 1/(3-h.ComputeExponent))
 	return max(h.MinBin, min(bin-1, int(f*float64(bin))))
-}
-
-// power returns u^e; the exponents of the catalogue are quick.
-func power(u, e float64) float64 {
-	switch e {
-	case 1:
-		return u
-	case 0.5:
-		return math.Sqrt(u)
-	}
-	if u <= 0 {
-		return 0
-	}
-	return math.Exp(e * math.Log(u)) // half as long as math.Pow
 }
 
 // decay returns e^−x, of small x by its series: within 3e-11.

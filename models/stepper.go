@@ -133,13 +133,13 @@ func (s *Stepper) mixed(c *Cost, b *Batch, clockBin int) int64 {
 	if b.Tokens <= t.graphMax {
 		r := &t.rows[graphIndex[b.Tokens]]
 		gemmPs, commPs, smallPs, headPs, expertPs = r.gemmPs, r.commPs, r.smallPs, r.headPs, r.expertPs
+		if b.Seqs != b.Tokens {
+			headPs = t.headPs(b.Seqs)
+		}
 	} else { // eagerRow, part by part
-		i, share := t.cell(b.Tokens - t.graphMax)
-		lo, hi := &t.rows[i], &t.rows[i+1]
-		gemmPs, commPs, smallPs = between(lo.gemmPs, hi.gemmPs, share), between(lo.commPs, hi.commPs, share), between(lo.smallPs, hi.smallPs, share)
-		headPs, expertPs = between(lo.headPs, hi.headPs, share), hi.expertPs
-	}
-	if b.Seqs != b.Tokens {
+		i, share := cell(b.Tokens - t.graphMax)
+		e := &t.eager[i]
+		gemmPs, commPs, smallPs, expertPs = along(e.gemmPs, e.gemmBy, share), along(e.commPs, e.commBy, share), along(e.smallPs, e.smallBy, share), e.expertPs
 		headPs = t.headPs(b.Seqs)
 	}
 	attnPs := s.decodePs

@@ -14,18 +14,30 @@ type row struct {
 	expertPs                int64 // at peak bandwidth: weights of the experts touched
 }
 
-// table holds the rows at one clock bin: row 0 costs nothing, then one row per
-// CUDA-graph size, then two per eagerStride tokens above the largest graph, that of
-// the first of these and one beyond the last. Between the two, costs are
-// interpolated: they jump only where another row of tiles begins, which is
-// between strides, and a small table stays in cache.
+// table holds the costs at one clock bin: of the CUDA-graph sizes, of which row 0
+// costs nothing, and above the largest graph of cells of eagerStride tokens. Within a
+// cell costs are interpolated: they jump only where another row of tiles begins, which
+// is between cells, and a small table stays in cache.
 type table struct {
 	pairPs   float64 // prefill attention per (query, key) pair, layers without a short window
 	windowPs float64 // the same, windowed layers
 	rows     []row
+	eager    []eagerCell
+	heads    []headCell
 	graphMax int32 // largest graph size
-	eager    int32 // index of the first eager row, which is for graphMax + 1 tokens
 }
+
+// eagerCell is a row of all but the head for the first of eagerStride token counts, and
+// how much more there is so many tokens on: one line of the processor's cache.
+type eagerCell struct {
+	gemmPs, commPs, smallPs int64
+	gemmBy, commBy, smallBy int64 // more after eagerStride tokens
+	expertPs                int64 // of the last count: nearly all experts are in use
+	_                       int64
+}
+
+// headCell is the same of the LM head.
+type headCell struct{ ps, by int64 }
 
 const (
 	eagerShift  = 4
@@ -70,37 +82,34 @@ func (t *table) headPs(n int32) int64 {
 	if n <= t.graphMax {
 		return t.rows[graphIndex[n]].headPs
 	}
-	i, share := t.cell(n - t.graphMax)
-	return between(t.rows[i].headPs, t.rows[i+1].headPs, share)
+	i, share := cell(n - t.graphMax)
+	h := &t.heads[i]
+	return along(h.ps, h.by, share)
 }
 
-// beyond returns the row one token after hi, on the line through lo, which is for
-// eagerStride − 1 tokens less: so that a share of a cell is a shift.
-func (lo row) beyond(hi row) row {
-	next := func(lo, hi int64) int64 { return lo + (hi-lo)*eagerStride/(eagerStride-1) }
-	return row{next(lo.gemmPs, hi.gemmPs), next(lo.commPs, hi.commPs), next(lo.smallPs, hi.smallPs), next(lo.headPs, hi.headPs), hi.expertPs}
+// newCells returns the cell between the rows of its first and its last token count.
+func newCells(lo, hi *row) (eagerCell, headCell) {
+	by := func(lo, hi int64) int64 { return (hi - lo) * eagerStride / (eagerStride - 1) } // so that a share of a cell is a shift
+	return eagerCell{
+		gemmPs: lo.gemmPs, commPs: lo.commPs, smallPs: lo.smallPs,
+		gemmBy: by(lo.gemmPs, hi.gemmPs), commBy: by(lo.commPs, hi.commPs), smallBy: by(lo.smallPs, hi.smallPs),
+		expertPs: hi.expertPs,
+	}, headCell{lo.headPs, by(lo.headPs, hi.headPs)}
 }
 
-// cell returns the first of the two rows around above tokens more than graphMax,
-// and the way from it to the second, in 1/eagerStride.
-func (t *table) cell(above int32) (i int32, share int64) {
-	return t.eager + (above-1)>>eagerShift<<1, int64((above - 1) & (eagerStride - 1))
+// cell returns the cell of above tokens more than graphMax, and the way through it, in
+// 1/eagerStride.
+func cell(above int32) (i int32, share int64) {
+	return (above - 1) >> eagerShift, int64((above - 1) & (eagerStride - 1))
 }
 
-func between(lo, hi, share int64) int64 { return lo + (hi-lo)*share>>eagerShift }
+func along(ps, by, share int64) int64 { return ps + by*share>>eagerShift }
 
 // eagerRow returns the row of above tokens more than graphMax.
 func (t *table) eagerRow(above int32) row {
-	i, share := t.cell(above)
-	lo, hi := &t.rows[i], &t.rows[i+1]
-	return row{
-		gemmPs:  between(lo.gemmPs, hi.gemmPs, share),
-		commPs:  between(lo.commPs, hi.commPs, share),
-		smallPs: between(lo.smallPs, hi.smallPs, share),
-		headPs:  between(lo.headPs, hi.headPs, share),
-
-		expertPs: hi.expertPs, // hardly grows: nearly all experts are in use
-	}
+	i, share := cell(above)
+	e, h := &t.eager[i], &t.heads[i]
+	return row{along(e.gemmPs, e.gemmBy, share), along(e.commPs, e.commBy, share), along(e.smallPs, e.smallBy, share), along(h.ps, h.by, share), e.expertPs}
 }
 
 // tables are a deployment's tables, one per clock bin, built when first used.
@@ -140,7 +149,9 @@ func newTable(r *rank, maxTokens int32, kappa float64) *table {
 	t := &table{
 		pairPs:   r.slow * r.fullLayers * r.pairSeconds() / kappa * 1e12,
 		windowPs: r.slow * r.windowedLayers * r.pairSeconds() / kappa * 1e12,
-		rows:     make([]row, 1, len(graphSizes)+2*int(maxTokens)/eagerStride+6),
+		rows:     make([]row, 1, len(graphSizes)+1),
+		eager:    make([]eagerCell, 0, maxTokens/eagerStride+2),
+		heads:    make([]headCell, 0, maxTokens/eagerStride+2),
 	}
 	for _, n := range graphSizes {
 		if n > min(maxTokens, r.common.GraphMaxTokens) {
@@ -149,11 +160,11 @@ func newTable(r *rank, maxTokens int32, kappa float64) *table {
 		t.graphMax = n
 		t.rows = append(t.rows, r.row(n, kappa, 0))
 	}
-	t.eager = int32(len(t.rows))
 	floorS := r.layers * r.common.EagerLayerUs * 1e-6
 	for n := t.graphMax; n < maxTokens+eagerStride; n += eagerStride { // a little more than can be asked for
 		lo, hi := r.row(n+1, kappa, floorS), r.row(n+eagerStride, kappa, floorS)
-		t.rows = append(t.rows, lo, lo.beyond(hi))
+		e, h := newCells(&lo, &hi)
+		t.eager, t.heads = append(t.eager, e), append(t.heads, h)
 	}
 	return t
 }

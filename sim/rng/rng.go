@@ -88,11 +88,31 @@ func Uniform(draw uint64) float64 {
 
 // Exp returns the quantile of the unit-rate exponential distribution, within 1e-13 of it.
 func Exp(u float64) float64 {
-	if u < 1./1024 { // 1 − u would lose digits
+	if u < 1./64 { // 1 − u would lose digits
 		return -math.Log1p(-u)
 	}
-	return -math.Log(1 - u)
+	// In half the time of math.Log: the logarithm of the octave, of the centre of a cell
+	// in it, and of the rest by its series.
+	const mantissa, bias = 52, 1023
+	b := math.Float64bits(1 - u)
+	octave := int(b>>mantissa) - bias
+	c := &logCells[b>>(mantissa-logBits)&(1<<logBits-1)]
+	r := math.Float64frombits(b&(1<<mantissa-1)|bias<<mantissa)*c.inverse - 1
+	r2 := r * r
+	rest := r - r2*(1./2-r*(1./3)) - r2*r2*((1./4-r*(1./5))+r2*(1./6))
+	return -(float64(octave)*math.Ln2 + (c.log + rest))
 }
+
+// logCells hold the middle of each of equal parts of [1, 2).
+var logCells = func() (cells [1 << logBits]struct{ inverse, log float64 }) {
+	for i := range cells {
+		cells[i].inverse = 1 / (1 + (float64(i)+0.5)/float64(len(cells)))
+		cells[i].log = -math.Log(cells[i].inverse)
+	}
+	return cells
+}()
+
+const logBits = 7
 
 // Normal returns the quantile of the standard normal distribution.
 func Normal(u float64) float64 { return mathext.NormalQuantile(u) }
