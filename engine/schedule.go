@@ -2,9 +2,11 @@ package engine
 
 import (
 	"slices"
+	"unsafe"
 
 	"slosim/models"
 	"slosim/sim/clock"
+	"slosim/sim/prefetch"
 	"slosim/workloads"
 )
 
@@ -427,6 +429,7 @@ func (v *VLLM) chunk(i, n int32, st *step) bool {
 		st.firsts = append(st.firsts, i)
 	}
 	if r.made < r.output {
+		prefetch.Lines(unsafe.Pointer(v.finish.slot(v.newest+1+int64(r.output-r.made))), 1) // for join
 		r.state = joining
 		v.joiners = append(v.joiners, i)
 		return true

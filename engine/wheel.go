@@ -21,6 +21,9 @@ func (w *wheel) init() {
 	w.overflow = none
 }
 
+// slot returns where rows are listed that end in a step of the current turn or the next.
+func (w *wheel) slot(step int64) *int32 { return &w.heads[step&(turn-1)] }
+
 // add files a row by its last step when the newest scheduled step is now: slots cover
 // last steps in [now, now + turn).
 func (w *wheel) add(rows []row, i int32, now int64) {
