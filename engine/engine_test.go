@@ -39,6 +39,7 @@ type scenario struct {
 
 	cancelled int
 	told      []telling // by the last play
+	works     []Spent   // the same
 }
 
 // telling is when a replica told of an event: a gateway learns of it then.
@@ -52,7 +53,8 @@ type act struct {
 	at   clock.Time
 	req  workloads.Request // Prompt 0: a clock change
 	bin  int
-	look bool // only look at load and work
+	look bool // only look at load
+	work bool // only look at work
 	gone bool // the client of request req.ID cancels
 }
 
@@ -105,7 +107,8 @@ func drawScenario(t *rapid.T) scenario {
 		case 0:
 			a.bin = rapid.IntRange(0, 40).Draw(t, "bin")
 		case 1:
-			a.look = true
+			a.look = rapid.Bool().Draw(t, "load")
+			a.work = !a.look
 		case 2:
 			a.gone = i > 0
 			a.look = !a.gone
@@ -134,7 +137,7 @@ func drawChain(t *rapid.T, block int32, always bool) workloads.Chain {
 // s.cancelled counts the requests that left by Cancel, s.told keeps what was told when.
 func (s *scenario) play(v *VLLM, look func(now clock.Time)) []Event {
 	var out []Event
-	s.told = nil
+	s.told, s.works = nil, nil
 	handles := map[int32]int32{} // of requests that have not ended
 	drain := func(until clock.Time) {
 		for t, ok := v.Next(); ok && t <= until; t, ok = v.Next() {
@@ -156,6 +159,8 @@ func (s *scenario) play(v *VLLM, look func(now clock.Time)) []Event {
 		switch {
 		case a.look:
 			look(a.at)
+		case a.work:
+			s.works = append(s.works, *v.Spent(a.at))
 		case a.gone:
 			if handle, ok := handles[a.req.ID]; ok {
 				if _, gone := v.Cancel(a.at, handle, a.req.ID); gone {
@@ -202,6 +207,7 @@ func TestStretchedEqualsSteppingEqualsReference(t *testing.T) {
 					}
 				}
 				refLooks = append(refLooks, fmt.Sprintf("running %d waiting %d blocks %d", len(ref.running), waiting, s.cfg.KVBlocks-1-ref.free()))
+			case a.work:
 			case a.gone:
 				ref.cancel(a.req.ID)
 			case a.req.Prompt == 0:
@@ -216,13 +222,14 @@ func TestStretchedEqualsSteppingEqualsReference(t *testing.T) {
 		var spent [2]Spent
 		var events [2][]Event
 		var told [2][]telling
+		var works [2][]Spent
 		for k, sc := range []scenario{s, stepped} {
 			v := NewVLLM(sc.cfg)
 			events[k] = sorted(sc.play(v, func(now clock.Time) {
 				l := v.Load(now)
 				looks[k] = append(looks[k], fmt.Sprintf("running %d waiting %d blocks %d", l.Running, l.Waiting, l.Blocks))
 			}))
-			spent[k], told[k] = *v.Spent(s.until), sc.told
+			spent[k], told[k], works[k] = *v.Spent(s.until), sc.told, sc.works
 			slices.SortFunc(told[k], func(a, b telling) int {
 				return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Kind, b.Kind))
 			})
@@ -244,6 +251,9 @@ func TestStretchedEqualsSteppingEqualsReference(t *testing.T) {
 		}
 		if d := gocmp.Diff(looks[1], looks[0]); d != "" {
 			t.Fatalf("loads differ (-stepping +stretched):\n%s", d)
+		}
+		if !slices.Equal(works[0], works[1]) {
+			t.Fatalf("work on the way differs: stretched %+v, stepping %+v", works[0], works[1])
 		}
 		if spent[0] != spent[1] {
 			t.Fatalf("work differs: stretched %+v, stepping %+v", spent[0], spent[1])
