@@ -30,6 +30,7 @@ const (
 	timerGate                   // request Arg&mask, serial Arg>>userBits, has waited too long at a gate
 	timerPoll                   // the gateway polls the replicas of pool Arg
 	timerHeat                   // the heat of all GPUs is carried on
+	timerMonitor                // all replicas are looked at
 )
 
 // userBits is the width of a user's number in a timer's argument.
@@ -176,7 +177,7 @@ func (c *cluster) run(ctx context.Context) error {
 	if c.mon.anyThermal() {
 		c.loop.At(c.loop.Now().Add(heatInterval), timerHeat, 0)
 	}
-	c.loop.Go("monitor", c.mon.watch)
+	c.loop.At(c.loop.Now().Add(monitorInterval), timerMonitor, 0)
 	c.faults()
 	for k, s := range c.sources {
 		if err := s.advance(); err != nil {
@@ -262,6 +263,9 @@ func (c *cluster) Timer(now clock.Time, kind int32, arg int64) {
 	case timerHeat:
 		c.mon.heat(now)
 		c.loop.At(now.Add(heatInterval), timerHeat, 0)
+	case timerMonitor:
+		c.mon.watch(now)
+		c.loop.At(now.Add(monitorInterval), timerMonitor, 0)
 	case timerRetry:
 		c.retries(now, int32(arg))
 	case timerDayBefore:

@@ -6,11 +6,11 @@ import (
 	"slosim/engine"
 	"slosim/models"
 	"slosim/sim/clock"
-	"slosim/sim/kernel"
 )
 
-// monitor looks at every replica: a process once a second to sample load for the
-// record, and a timer more often for the heat, which sets the clocks.
+// monitor looks at every replica: once a second to sample load for the record, and more
+// often for the heat, which sets the clocks. Both are timers and no processes: they come
+// too often for what waking one costs.
 type monitor struct {
 	c        *cluster
 	pools    []poolMonitor
@@ -80,18 +80,14 @@ func newMonitor(c *cluster) *monitor {
 	return m
 }
 
-// watch is the body of the process.
-func (m *monitor) watch(p *kernel.Process) {
-	for {
-		p.Sleep(monitorInterval)
-		now := p.Now()
-		m.c.covered.Store(int64(now))
-		if m.progress != nil && now%clock.Time(clock.Minute) == 0 {
-			m.progress()
-		}
-		for k := range m.pools {
-			m.look(now, k)
-		}
+// watch samples all pools.
+func (m *monitor) watch(now clock.Time) {
+	m.c.covered.Store(int64(now))
+	if m.progress != nil && now%clock.Time(clock.Minute) == 0 {
+		m.progress()
+	}
+	for k := range m.pools {
+		m.look(now, k)
 	}
 }
 
@@ -141,8 +137,7 @@ func (m *monitor) look(now clock.Time, k int) {
 	}
 }
 
-// heat carries the GPUs' heat on and sets their clocks. It is a timer and no process:
-// it comes too often for what waking one costs.
+// heat carries the GPUs' heat on and sets their clocks.
 func (m *monitor) heat(now clock.Time) {
 	for k := range m.pools {
 		if m.pools[k].thermal {
