@@ -39,11 +39,9 @@ func (r *stretch) at(n int64) clock.Time {
 
 // ended returns how many of the stretch's steps have ended by now.
 func (r *stretch) ended(now clock.Time) int64 {
-	n := r.n // a guess
-	if d, step := now-r.from, r.end-r.from; uint64(d) < uint64(8*step) {
-		for ; d >= step; d -= step { // most look no further ahead
-			n++
-		}
+	n := r.n
+	if d, step := uint64(now-r.from), uint64(r.end-r.from); d < 64*step { // a guess: as if all were as long as the first
+		n += int64(d / step)
 	} else {
 		n = r.solve(now)
 	}
