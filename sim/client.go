@@ -97,8 +97,7 @@ func (c *cluster) cancel(now clock.Time, f *flight, id int32) (sent int32, gone 
 func (c *cluster) buried(now clock.Time, f *flight, e *engine.Event) {
 	switch e.Kind {
 	case engine.KVReady:
-		c.replicas[f.replica].(engine.Handing).Release(now, e.Row)
-		c.touched = true
+		c.handing(f.replica).Release(now, e.Row)
 		c.leave(f)
 		c.drop(e.ID)
 	case engine.Reserved:

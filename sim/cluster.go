@@ -356,6 +356,12 @@ func (f *flight) renew(r *workloads.Request, id int32, now clock.Time) {
 	f.req.ID, f.req.Send = id, now
 }
 
+// handing returns a replica that is to be told of a half of a request.
+func (c *cluster) handing(i int32) engine.Handing {
+	c.touched = true
+	return c.replicas[i].(engine.Handing)
+}
+
 // rouse tells the kernel when a replica wants to be called after it was touched
 // from outside.
 func (c *cluster) rouse(i int32) {

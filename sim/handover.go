@@ -39,7 +39,7 @@ func (c *cluster) letGo(now clock.Time, f *flight, id int32) {
 		return
 	}
 	p, i := c.fleetOf(h.replica)
-	c.replicas[h.replica].(engine.Handing).Release(now, h.row)
+	c.handing(h.replica).Release(now, h.row)
 	c.rouse(h.replica)
 	c.forget(h)
 	c.vacated(now, p, i)
@@ -112,7 +112,7 @@ func (c *cluster) arrived(now clock.Time, id int32) {
 	f, h := &c.flights[id], &c.halves[id]
 	c.letGo(now, f, id)
 	h.stage = atDecode
-	c.replicas[f.replica].(engine.Handing).Arrived(now, h.decodeRow)
+	c.handing(f.replica).Arrived(now, h.decodeRow)
 	if f.dead {
 		if _, gone := c.cancel(now, f, id); gone {
 			c.leave(f)
