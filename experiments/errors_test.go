@@ -55,6 +55,7 @@ var breaks = []struct {
 	{what: "an unknown model", old: `llama-3.1-8b`, new: `llama-3.1-9b`},
 	{what: "an ambiguous model", old: `llama-3.1-8b`, new: `llama-3`},
 	{what: "an unknown GPU", old: `h100-sxm-80gb`, new: `h100-cxl`},
+	{what: "a GPU like no other", old: `h100-sxm-80gb`, new: `tpu-v5`},
 	{what: "a model that does not fit", old: `llama-3.1-8b`, new: `llama-3.3-70b`},
 	{what: "a model that fits nowhere", sets: []string{"pool.main.model=llama-3.1-405b", "pool.main.gpu=a100"}},
 	{what: "a tensor parallelism that does not divide the model", sets: []string{"pool.main.tensor_parallel=3"}},

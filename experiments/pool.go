@@ -62,14 +62,16 @@ func catalogued[T any](t *config.Table, key, example string, find func(string) (
 	item, err := find(name)
 	var unknown *models.UnknownNameError
 	if errors.As(err, &unknown) {
-		try := "see them with: sim list " + key + "s"
+		text, try := err.Error(), "see them with: sim list "+key+"s"
 		switch {
 		case unknown.Ambiguous:
 			try = "name one of them in full"
 		case len(unknown.Near) > 0:
 			try = fmt.Sprintf("did you mean %s = %q?", key, unknown.Near[0])
+		default: // the names are listed as allowed
+			text = fmt.Sprintf("unknown %s %q", unknown.Kind, unknown.Name)
 		}
-		t.Errorf(key, strings.Join(unknown.All, ", "), try, "%s", err)
+		t.Errorf(key, strings.Join(unknown.All, ", "), try, "%s", text)
 	} else if err != nil {
 		t.Errorf(key, "", configHint(err), "%s", err)
 	}
