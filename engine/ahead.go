@@ -89,7 +89,7 @@ func (v *VLLM) answer(ready, next clock.Time) clock.Time {
 	at := v.run.at(k)
 	quiet := k - v.run.n // boundaries up to then
 	r := &v.rows.rows[v.front[0].row]
-	if quiet > v.calm || v.caching || v.waiting.n > 0 || v.cfg.Spec.Drafts > 0 || v.waste.rows > 0 ||
+	if quiet > v.calm || v.filing || v.waiting.n > 0 || v.cfg.Spec.Drafts > 0 || v.waste.rows > 0 ||
 		len(v.front) > 1 && v.front[1].ready <= at || r.half != workloads.Whole || r.hit > 0 || int32(v.order.live) >= v.cfg.MaxSeqs {
 		return min(next, at)
 	}

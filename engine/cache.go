@@ -8,6 +8,8 @@ import "slosim/workloads"
 // form an extent, which holds a growing or shrinking number of blocks from its
 // start; with an extent of one block that is vLLM's cache block by block.
 //
+// As long as nobody can find what is cached, nothing is filed: see VLLM.filing.
+//
 // Not modelled: two requests that compute the same content side by side; the
 // second one's copy is not cached.
 type cache struct {
@@ -148,7 +150,7 @@ func (v *VLLM) lookup(i int32) hit {
 	var h hit
 	r := &v.rows.rows[i]
 	most := (r.target - 1) >> v.shift
-	if !v.caching || r.loaded {
+	if !v.caching || r.loaded || !v.filing && r.hit == 0 {
 		return h
 	}
 	if r.hit > 0 { // statistical: the blocks are idle ones
@@ -250,7 +252,7 @@ func (v *VLLM) fileChunks() {
 // What is cached stays findable until it is evicted.
 func (v *VLLM) giveBack(i int32, held int64) {
 	r := &v.rows.rows[i]
-	if v.caching {
+	if v.filing {
 		v.leaveCache(i, held)
 	}
 	v.freeBlks += r.blocks - r.public

@@ -350,6 +350,7 @@ func (v *VLLM) preempt(now clock.Time, i int32, s int64, st *step) int32 {
 		}
 		v.partial = without(v.partial, i)
 	}
+	v.filing = v.caching // it may find its own again
 	v.giveBack(i, held)
 	r.computed, r.target = 0, r.prompt+r.made
 	r.half, r.loaded = workloads.Whole, false // what was handed over is lost
@@ -417,7 +418,7 @@ func (v *VLLM) chunk(i, n int32, st *step) bool {
 	b.PrefillArea += int64(n)*int64(r.computed) + int64(n)*int64(n)/2
 	r.computed += n
 	v.others += int64(n)
-	if v.caching && r.hit == 0 {
+	if v.filing && r.hit == 0 {
 		v.chunked = append(v.chunked, i)
 	}
 	if r.computed < r.target {

@@ -41,6 +41,11 @@ type VLLM struct {
 	bin      int
 	drafts   int  // running rows that speculate
 	caching  bool // cfg.PrefixCache
+	// filing: content is filed in the cache. That begins with the first request whose
+	// content others may have, and with the first preemption. What ended before can
+	// never be found again, and would be evicted before all that came later: its blocks
+	// are as good as free.
+	filing   bool
 	stepping bool // cfg.Stepping
 	changed  bool // the next step's rows differ from the newest's
 	blocked  bool // the head of the queue did not fit, and nothing was freed since
@@ -148,6 +153,7 @@ func NewVLLM(cfg Config) *VLLM {
 	v.lists()
 	v.front = v.inbox[:0]
 	v.caching, v.stepping, v.publishPs = cfg.PrefixCache, cfg.Stepping, cfg.Host.PublishPerSeqPs
+	v.filing = cfg.PrefixCache && cfg.Offload.Blocks > 0 // the second tier keeps all
 	v.run.end = clock.Never
 	return v
 }
@@ -178,6 +184,7 @@ func (v *VLLM) Submit(now clock.Time, r *workloads.Request) int32 {
 		w.ready, w.hit, w.priority = ready, r.Cached, r.Priority
 		if v.caching {
 			v.rows.content[a.row].chain = v.chainOf(r, v.submitted)
+			v.filing = v.filing || r.Chain.Known()
 		}
 		v.halves = v.halves || r.Handover != workloads.Whole
 		if r.Handover == workloads.PrefillHalf {
