@@ -254,8 +254,11 @@ func (v *VLLM) Spent(now clock.Time) *Spent {
 }
 
 // resting tells whether nothing but the ends of equal steps lies between the last look
-// and now: they can be passed later, all at once.
-func (v *VLLM) resting(now clock.Time) bool { return v.calm > 0 && now < v.visible && now < v.due }
+// and now: they can be passed later, all at once. Not where their blocks are taken from
+// cached content, which routers ask for.
+func (v *VLLM) resting(now clock.Time) bool {
+	return v.calm > 0 && now < v.visible && now < v.due && !v.filing
+}
 
 // advance processes everything that happens inside the replica up to now. At
 // equal times a step's end comes before an arrival.
