@@ -264,15 +264,16 @@ func (v *VLLM) publish(now clock.Time, st *step) {
 			v.tell(FirstToken, at, r)
 		}
 	}
-	if i := st.finals; len(st.drafts) == 0 && i != none && v.rows.rows[i].next == none {
-		v.end(now, at, i)
-	} else {
+	switch i := st.finals; {
+	case len(st.drafts) > 0 || i != none && v.rows.rows[i].next != none:
 		v.endAll(now, at, st)
+	case i != none:
+		v.end(now, at, i)
 	}
 	st.finals = none
 }
 
-// endAll ends the rows that make their last token in a step.
+// endAll ends the rows that make their last token in a step, several or by speculation.
 func (v *VLLM) endAll(now, at clock.Time, st *step) {
 	v.ended = v.ended[:0]
 	if len(st.drafts) > 0 {

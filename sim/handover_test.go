@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"math"
-	"sync/atomic"
 	"testing"
 
 	"slosim/engine"
@@ -112,14 +111,7 @@ func TestOnlyLongPromptsAreHandedOver(t *testing.T) {
 	e.Traffic[0].Rate.Mean = 2
 	e.Traffic[0].Prompt = workloads.Dist{Kind: "uniform", Min: 1, Max: 4000}
 	e.Pools[1].Link.MinTokens = 2000
-	p, err := newPlan(e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := newCluster(p, 1, new(atomic.Int64))
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, c := atRest(t, e)
 	var halves [3]int
 	for i := range c.replicas {
 		c.replicas[i] = &spy{Handing: c.replicas[i].(engine.Handing), halves: &halves, t: t}

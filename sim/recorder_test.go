@@ -26,8 +26,8 @@ func TestAFlightFillsThreeCacheLines(t *testing.T) {
 	}
 }
 
-// replication runs one replication and leaves it open to look at.
-func replication(t testing.TB, e Experiment) (*plan, *cluster) {
+// atRest builds one replication.
+func atRest(t testing.TB, e Experiment) (*plan, *cluster) {
 	t.Helper()
 	p, err := newPlan(e)
 	if err != nil {
@@ -37,6 +37,13 @@ func replication(t testing.TB, e Experiment) (*plan, *cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p, c
+}
+
+// replication runs one replication and leaves it open to look at.
+func replication(t testing.TB, e Experiment) (*plan, *cluster) {
+	t.Helper()
+	p, c := atRest(t, e)
 	if err := c.run(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"slosim/sim/clock"
@@ -264,14 +263,7 @@ func TestMemoryDoesNotGrowWithTheSpan(t *testing.T) {
 	}
 	live := func(span clock.Duration) (bytes uint64, allocs, requests float64, windows int) {
 		e := referenceDay(t, 20, span)
-		p, err := newPlan(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := newCluster(p, 1, new(atomic.Int64))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p, c := atRest(t, e)
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
