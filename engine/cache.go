@@ -108,10 +108,10 @@ func (c *cache) drop(k int32) {
 	c.spare = k
 }
 
-// evict takes n blocks from the idle extents, the oldest first, each from its
-// end.
-func (c *cache) evict(n int32) {
-	for n > 0 {
+// fit leaves no more blocks to the idle extents than are free: it takes them from the
+// oldest first, from each at its end.
+func (c *cache) fit(free int32) {
+	for n := c.idle - free; n > 0; {
 		k := c.oldest
 		e := &c.extents[k]
 		take := min(n, e.blocks)
@@ -129,12 +129,10 @@ func (c *cache) evict(n int32) {
 // take gives out n of the free blocks, evicting idle content when nothing else
 // is left.
 func (v *VLLM) take(n int32) {
-	if v.caching && n > 0 {
-		if short := n - (v.freeBlks - v.cache.idle); short > 0 {
-			v.cache.evict(short)
-		}
-	}
 	v.freeBlks -= n
+	if v.filing {
+		v.cache.fit(v.freeBlks)
+	}
 }
 
 // hit is what the cache holds of a waiting row's content.
@@ -250,8 +248,7 @@ func (v *VLLM) fileChunks() {
 
 // giveBack frees all blocks of a row, which holds valid KV of so many tokens.
 // What is cached stays findable until it is evicted.
-func (v *VLLM) giveBack(i int32, held int64) {
-	r := &v.rows.rows[i]
+func (v *VLLM) giveBack(i int32, r *row, held int64) {
 	if v.filing {
 		v.leaveCache(i, held)
 	}

@@ -23,7 +23,7 @@ func (v *VLLM) Cancel(now clock.Time, i, id int32) (sent int32, gone bool) {
 		if !v.leaveFront(i) {
 			v.waiting.remove(v.waiting.find(i))
 		}
-		v.giveBack(i, int64(r.computed))
+		v.giveBack(i, r, int64(r.computed))
 	case prefilling, joining, drafting:
 		v.others -= int64(r.computed)
 		switch r.state {
@@ -41,7 +41,7 @@ func (v *VLLM) Cancel(now clock.Time, i, id int32) (sent int32, gone bool) {
 		held := r.heldAt0 + v.newest
 		sent = max(0, r.output-int32(r.last-v.newest)-int32(v.steps))
 		v.finish.remove(v.rows.rows, i)
-		v.leaveDecode(r)
+		v.leaveDecode(r, held)
 		v.leaveRunning(i, held)
 	default:
 		return 0, false
@@ -59,7 +59,7 @@ func (v *VLLM) leaveRunning(i int32, held int64) {
 		st := v.at(k)
 		st.started, st.firsts, st.drafts = without(st.started, i), without(st.firsts, i), without(st.drafts, i)
 	}
-	v.giveBack(i, held)
+	v.giveBack(i, &v.rows.rows[i], held)
 	v.order.live--
 	v.changed = true
 }

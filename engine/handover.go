@@ -22,7 +22,7 @@ func (v *VLLM) pin(now clock.Time, i int32) {
 func (v *VLLM) Release(now clock.Time, i int32) {
 	v.advance(now)
 	r := &v.rows.rows[i]
-	v.giveBack(i, int64(r.prompt))
+	v.giveBack(i, r, int64(r.prompt))
 	v.others -= int64(r.prompt)
 	v.rows.release(i)
 	v.blocked, v.calm = false, unknown

@@ -17,11 +17,14 @@ func (v *VLLM) schedule(now clock.Time, st *step) bool {
 		v.nobodyApart()
 	}
 	s := v.newest + 1
-	if v.unchanged(s) {
-		v.again(s, st)
+	ends := v.finish.ends(v.newest)
+	// unchanged: the step has the rows of the one before, all decoding
+	if growth := v.residue.need(s); !ends && !v.changed && len(v.joiners)|len(v.partial)|v.drafts == 0 && (v.waiting.n == 0 || v.blocked) &&
+		v.decodes > 0 && s&(turn-1) != 0 && growth <= v.freeBlks && !v.apart {
+		v.again(s, growth, st)
 		return true
 	}
-	v.retire()
+	v.retire(ends)
 	if len(v.joiners) > 0 {
 		v.join()
 	}
@@ -68,17 +71,11 @@ func (v *VLLM) schedule(now clock.Time, st *step) bool {
 	return true
 }
 
-// unchanged tells whether step s has the rows of the one before, all decoding.
-func (v *VLLM) unchanged(s int64) bool {
-	return !v.changed && len(v.joiners)|len(v.partial)|v.drafts == 0 && !v.finish.ends(v.newest) &&
-		(v.waiting.n == 0 || v.blocked) && v.decodes > 0 && s&(turn-1) != 0 && v.residue.need(s) <= v.freeBlks && !v.apart
-}
-
-// again schedules such a step.
-func (v *VLLM) again(s int64, st *step) {
+// again schedules a step with the rows of the one before, all decoding.
+func (v *VLLM) again(s int64, growth int32, st *step) {
 	v.retired, v.newest = v.newest, s
 	v.heldSum += int64(v.decodes)
-	v.take(v.residue.need(s))
+	v.take(growth)
 	v.minFree = min(v.minFree, v.freeBlks)
 	b := &st.batch
 	b.Tokens, b.Seqs, b.DecodeSeqs, b.PrefillTokens = v.decodes, v.decodes, v.decodes, 0
@@ -103,27 +100,30 @@ func (v *VLLM) countApart(b *models.Batch) {
 	b.Tokens += v.waste.rows + v.drafted - v.idle.rows
 }
 
-// retire takes the rows that end in the newest step out of the aggregates. They
-// keep their blocks and their place in running until that step's output is
+// retire takes the rows that end in the newest step out of the aggregates, if any do.
+// They keep their blocks and their place in running until that step's output is
 // processed.
-func (v *VLLM) retire() {
-	if v.retired == v.newest {
-		return
+func (v *VLLM) retire(ends bool) {
+	if v.retired != v.newest {
+		v.retired = v.newest
+		if ends {
+			v.retireEnded()
+		}
 	}
-	v.retired = v.newest
-	if !v.finish.ends(v.newest) {
-		return
-	}
+}
+
+func (v *VLLM) retireEnded() {
 	head := v.finish.take(v.newest)
 	v.changed = true
 	tail := head
 	for i := head; i != none; i = v.rows.rows[i].next {
 		r := &v.rows.rows[i]
-		v.leaveDecode(r)
+		held := r.heldAt0 + v.newest
+		v.leaveDecode(r, held)
 		r.state = ending
 		r.made = r.output
-		v.others += r.heldAt0 + v.newest
-		v.waste.add(v.oneMore(r, v.newest+1), r.heldAt0+v.newest+1)
+		v.others += held
+		v.waste.add(v.oneMore(r, v.newest+1), held+1)
 		tail = i
 	}
 	st := v.at(v.steps - 1) // the newest step is still in flight: it is not processed before it is retired
@@ -142,9 +142,9 @@ func (v *VLLM) oneMore(r *row, s int64) int32 {
 	return 1
 }
 
-// leaveDecode takes a decoding row out of the aggregates as of step newest.
-func (v *VLLM) leaveDecode(r *row) {
-	held := r.heldAt0 + v.newest
+// leaveDecode takes a decoding row, which holds so many tokens in step newest, out of
+// the aggregates.
+func (v *VLLM) leaveDecode(r *row, held int64) {
 	v.decodes--
 	v.heldSum -= held
 	v.residue.add(r.heldAt0, -1)
@@ -336,7 +336,7 @@ func (v *VLLM) preempt(now clock.Time, i int32, s int64, st *step) int32 {
 		held = r.heldAt0 + v.newest
 		v.finish.remove(v.rows.rows, i)
 		v.heldSum-- // the step being scheduled has counted its token already
-		v.leaveDecode(r)
+		v.leaveDecode(r, held)
 		r.blocks = v.blocksFor(held + int64(back))
 		r.made = r.output - int32(r.last-v.newest)
 	} else {
@@ -351,7 +351,7 @@ func (v *VLLM) preempt(now clock.Time, i int32, s int64, st *step) int32 {
 		v.partial = without(v.partial, i)
 	}
 	v.filing = v.caching // it may find its own again
-	v.giveBack(i, held)
+	v.giveBack(i, r, held)
 	r.computed, r.target = 0, r.prompt+r.made
 	r.half, r.loaded = workloads.Whole, false // what was handed over is lost
 	r.state = waiting

@@ -110,7 +110,7 @@ func (v *VLLM) boundary(limit clock.Time) {
 	v.calm = unknown
 	now := v.run.end
 	if v.steps == 1 {
-		v.retire()
+		v.retire(v.finish.ends(v.newest))
 	}
 	r := &v.run
 	r.n++
@@ -300,7 +300,7 @@ func (v *VLLM) end(now, at clock.Time, i int32) {
 		return
 	}
 	v.tell(Finished, at, r)
-	v.giveBack(i, int64(r.prompt+r.output-1))
+	v.giveBack(i, r, int64(r.prompt+r.output-1))
 	v.others -= int64(r.prompt + r.output - 1)
 	v.order.live--
 	v.rows.release(i)
