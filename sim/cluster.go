@@ -204,12 +204,13 @@ func (c *cluster) run(ctx context.Context) error {
 // announce picks the source with the earliest arrival and returns its time.
 func (c *cluster) announce() clock.Time {
 	c.speaker = 0
-	for k := range c.sources {
-		if c.sources[k].next.Send < c.sources[c.speaker].next.Send {
-			c.speaker = k
+	first := c.sources[0].next.Send
+	for k, s := range c.sources[1:] {
+		if at := s.next.Send; at < first {
+			c.speaker, first = k+1, at
 		}
 	}
-	return c.sources[c.speaker].next.Send
+	return first
 }
 
 // Arrive implements kernel.World.

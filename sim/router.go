@@ -151,12 +151,12 @@ type leastOutstanding struct {
 	next  int
 	words int      // of a level
 	level []uint64 // by Outstanding: the replicas that have so many and are up, one bit each
-	where []int32  // of each replica; −1 = down
+	where []int    // of each replica: its word of level; −1 = down
 	least int32    // no level below it has a replica
 }
 
 func newLeastOutstanding(replicas int) *leastOutstanding {
-	r := &leastOutstanding{words: (replicas + 63) / 64, where: make([]int32, replicas)}
+	r := &leastOutstanding{words: (replicas + 63) / 64, where: make([]int, replicas)}
 	for i := range r.where {
 		r.where[i] = -1
 	}
@@ -164,25 +164,25 @@ func newLeastOutstanding(replicas int) *leastOutstanding {
 }
 
 func (r *leastOutstanding) Changed(i int, v *View) {
-	at := int32(-1)
+	at := -1
 	if v.Up {
-		at = v.Outstanding
+		at = int(v.Outstanding)*r.words + i>>6
 	}
 	old := r.where[i]
 	if old == at {
 		return
 	}
 	r.where[i] = at
-	word, bit := i>>6, uint64(1)<<(i&63)
+	bit := uint64(1) << (i & 63)
 	if old >= 0 {
-		r.level[int(old)*r.words+word] &^= bit
+		r.level[old] &^= bit
 	}
 	if at >= 0 {
-		for (int(at)+1)*r.words > len(r.level) {
-			r.level = append(r.level, 0)
+		if at >= len(r.level) {
+			r.level = append(r.level, make([]uint64, (int(v.Outstanding)+1)*r.words-len(r.level))...)
 		}
-		r.level[int(at)*r.words+word] |= bit
-		r.least = min(r.least, at)
+		r.level[at] |= bit
+		r.least = min(r.least, v.Outstanding)
 	}
 }
 

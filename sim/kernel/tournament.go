@@ -20,6 +20,7 @@ import (
 // comes to the top.
 type Tournament struct {
 	leaves uint32 // a power of four; leaf i is in place (leaves+i)%4 of group (leaves+i)/4
+	mask   int32  // leaves − 1: of the item in a contestant
 	width  uint   // bits of an item
 	base   clock.Time
 	never  uint64       // stands for clock.Never; one less for all times that are too far
@@ -32,7 +33,7 @@ type Tournament struct {
 // NewTournament returns a tournament of n items that all wait for ever.
 func NewTournament(n int) *Tournament {
 	width := uint(bits.Len(uint(max(n-1, 0)))+1) &^ 1
-	t := &Tournament{leaves: 1 << width, width: width, never: math.MaxInt64 >> width}
+	t := &Tournament{leaves: 1 << width, mask: 1<<width - 1, width: width, never: math.MaxInt64 >> width}
 	t.far = int64((t.never - 1) << width)
 	t.groups, t.at = make([][4]int64, max(1, t.leaves/2)), make([]clock.Time, t.leaves)
 	for i := range t.at {
@@ -70,11 +71,8 @@ func (t *Tournament) replay() {
 
 // Top returns the item with the earliest event, and its time.
 func (t *Tournament) Top() (clock.Time, int32) {
-	if t.top >= t.far {
-		t.recount()
-	}
-	item := uint32(t.top) & (t.leaves - 1)
-	return t.at[item], int32(item)
+	item := int32(t.top) & t.mask
+	return t.at[item], item
 }
 
 // recount makes the earliest time the base, if any item has one.
@@ -101,23 +99,26 @@ func (t *Tournament) Set(item int32, at clock.Time) {
 		return
 	}
 	groups, k := t.groups, t.leaves+uint32(item)
-	g := &groups[k/4]
-	g[k%4] = t.key(uint32(item), at)
-	for k > 1 {
-		winner := min(min(g[0], g[1]), min(g[2], g[3]))
-		k /= 4
-		g = &groups[k/4]
+	winner := t.key(uint32(item), at)
+	for {
+		g := &groups[k/4]
 		g[k%4] = winner
+		if k /= 4; k == 0 {
+			break
+		}
+		winner = min(min(g[0], g[1]), min(g[2], g[3]))
 	}
-	t.top = groups[0][1]
+	if t.top = winner; winner >= t.far {
+		t.recount()
+	}
 }
 
 // Second returns the item that would be the earliest without the one that is.
 func (t *Tournament) Second() int32 {
 	best := int64(math.MaxInt64)
-	for k := t.leaves + uint32(t.top)&(t.leaves-1); k > 3; k /= 4 {
+	for k := t.leaves + uint32(int32(t.top)&t.mask); k > 3; k /= 4 {
 		g, p := &t.groups[k/4], k%4
 		best = min(best, min(g[p^1], min(g[p^2], g[p^3])))
 	}
-	return int32(uint32(best) & (t.leaves - 1))
+	return int32(best) & t.mask
 }
