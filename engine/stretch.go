@@ -220,18 +220,24 @@ func (v *VLLM) book(to int64, at clock.Time) {
 	if n == 0 {
 		return
 	}
-	v.spent.Cost.Add(&r.cost, n)
-	if r.b != 0 || r.grow.Memory != 0 {
-		v.spent.Cost.AddSlope(&r.grow, n*r.booked+n*(n-1)>>1)
-	}
 	v.spent.Steps += n
 	length := at.Sub(r.bookedTo)
 	v.spent.Busy += length
-	if gaps := v.cfg.Gaps; gaps != nil && r.rows != 0 {
-		switch {
-		case n == 1:
+	gaps := v.cfg.Gaps
+	if r.rows == 0 {
+		gaps = nil
+	}
+	if to == 1 { // the first step: most stretches have no other
+		v.spent.Cost.AddOnce(&r.cost)
+		if gaps != nil {
 			gaps.Gap(at, length, r.rows)
-		case r.b*n < r.a>>8:
+		}
+	} else {
+		v.spent.Cost.Add(&r.cost, n)
+		v.spent.Cost.AddSlope(&r.grow, n*r.booked+n*(n-1)>>1)
+		switch {
+		case gaps == nil:
+		case n == 1 || r.b*n < r.a>>8:
 			gaps.Gap(at, length/clock.Duration(n), r.rows*n)
 		default:
 			v.gaps(to)

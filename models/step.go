@@ -35,6 +35,18 @@ func (c *Cost) Add(x *Cost, n int64) {
 	c.Memory += x.Memory * n
 }
 
+// AddOnce adds x to c.
+func (c *Cost) AddOnce(x *Cost) {
+	c.Gemm += x.Gemm
+	c.Attn += x.Attn
+	c.Comm += x.Comm
+	c.Small += x.Small
+	c.Head += x.Head
+	c.Host += x.Host
+	c.Compute += x.Compute
+	c.Memory += x.Memory
+}
+
 // AddSlope adds n times x to c, where x is a Slope: of a step's parts only attention
 // grows with the context.
 func (c *Cost) AddSlope(x *Cost, n int64) {

@@ -100,13 +100,13 @@ func (t *Tournament) Set(item int32, at clock.Time) {
 	}
 	groups, k := t.groups, t.leaves+uint32(item)
 	winner := t.key(uint32(item), at)
-	for {
-		g := &groups[k/4]
-		g[k%4] = winner
-		if k /= 4; k == 0 {
-			break
-		}
+	g := &groups[k/4]
+	g[k%4] = winner
+	for k > 1 {
 		winner = min(min(g[0], g[1]), min(g[2], g[3]))
+		k /= 4
+		g = &groups[k/4]
+		g[k%4] = winner
 	}
 	if t.top = winner; winner >= t.far {
 		t.recount()
