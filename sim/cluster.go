@@ -376,13 +376,14 @@ func (c *cluster) rouse(i int32) {
 // Replica implements kernel.World.
 func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 	r := c.replicas[i]
-	c.events, c.touched = r.Advance(now, c.events[:0]), false
-	for k := range c.events {
-		prefetch.Lines(unsafe.Pointer(&c.flights[c.events[k].ID]), 2) // while Next looks
+	events := r.Advance(now, c.events[:0])
+	c.events, c.touched = events, false
+	for k := range events {
+		prefetch.Lines(unsafe.Pointer(&c.flights[events[k].ID]), 2) // while Next looks
 	}
 	next, ok := r.Next()
-	for k := range c.events {
-		e := &c.events[k]
+	for k := range events {
+		e := &events[k]
 		f := &c.flights[e.ID]
 		if f.dead && e.Kind != engine.Preempted {
 			c.buried(now, f, e)
@@ -394,7 +395,8 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 				c.halves[e.ID].stamp(e)
 			}
 			f.first = e.At
-			c.answering(f)
+			p, at := c.fleetOf(i)
+			p.answered(f, at)
 			if f.window >= 0 {
 				c.rec.firstToken(f, e)
 			}
@@ -417,15 +419,17 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 			if f.split {
 				in = 0 // computed in the prefill pool
 			}
-			c.used(f, in, f.req.Output)
-			c.ends(now, e)
+			p, at := c.fleetOf(i)
+			c.used(f, p, in, f.req.Output)
+			c.ends(now, f, e, p, at)
 		case engine.Rejected:
 			c.letGo(now, f, e.ID)
 			if f.window >= 0 {
 				c.rec.rejected(f, e.At, refusalOf(e))
 			}
 			c.tell(f, e)
-			c.ends(now, e)
+			p, at := c.fleetOf(i)
+			c.ends(now, f, e, p, at)
 		case engine.Preempted:
 			c.mon.preempted(i, e)
 		}
@@ -446,11 +450,10 @@ func (c *cluster) Soon(i int32) {
 	}
 }
 
-// ends takes a finished or rejected request off its replica. The client learns
-// of it when the last token is visible.
-func (c *cluster) ends(now clock.Time, e *engine.Event) {
-	f := &c.flights[e.ID]
-	c.leave(f)
+// ends takes a finished or rejected request off its replica, the i-th of a pool. The
+// client learns of it when the last token is visible.
+func (c *cluster) ends(now clock.Time, f *flight, e *engine.Event, p *fleet, i int) {
+	c.leaves(f, p, i)
 	c.discharge(f)
 	c.inFlight--
 	if f.window >= 0 {
@@ -458,12 +461,17 @@ func (c *cluster) ends(now clock.Time, e *engine.Event) {
 		c.stopWhenDecided()
 	}
 	failed := e.Kind == engine.Rejected && e.Reason == engine.QueueFull
-	if c.sources[f.req.Class].waits && e.At > now {
+	s := c.sources[f.req.Class]
+	switch {
+	case s.waits && e.At > now:
 		f.live = false
 		c.loop.At(e.At, timerDone, int64(e.ID))
-		return
+	case failed || s.goesOn:
+		c.release(now, e.ID, failed)
+	default:
+		s.inFlight--
+		c.drop(e.ID)
 	}
-	c.release(now, e.ID, failed)
 }
 
 // release frees a request's slot and lets its client go on.

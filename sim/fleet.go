@@ -280,18 +280,22 @@ func (c *cluster) enter(f *flight, p *fleet, i int) {
 	p.router.Changed(i, v)
 }
 
-// answering notes the first token of a request.
-func (c *cluster) answering(f *flight) {
+// answered notes the first token of a request on the i-th replica of a pool.
+func (p *fleet) answered(f *flight, i int) {
 	if f.backlog {
 		f.backlog = false
-		p, i := c.fleetOf(f.replica)
 		p.views[i].Backlog -= int64(f.req.Prompt)
 	}
 }
 
 func (c *cluster) leave(f *flight) {
-	c.answering(f)
 	p, i := c.fleetOf(f.replica)
+	c.leaves(f, p, i)
+}
+
+// leaves is leave of the i-th replica of a pool.
+func (c *cluster) leaves(f *flight, p *fleet, i int) {
+	p.answered(f, i)
 	v := &p.views[i]
 	v.Outstanding--
 	v.Tokens -= int64(f.req.Prompt + f.req.Output)
