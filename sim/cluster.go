@@ -391,37 +391,13 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 		}
 		switch e.Kind {
 		case engine.FirstToken:
-			if f.split {
-				c.halves[e.ID].stamp(e)
-			}
-			f.first = e.At
-			p, at := c.fleetOf(i)
-			p.answered(f, at)
-			if f.window >= 0 {
-				c.rec.firstToken(f, e)
-			}
+			c.begins(i, f, e)
 		case engine.KVReady:
 			c.kvReady(now, f, e)
 		case engine.Reserved:
 			c.reserved(now, f, e)
 		case engine.Finished:
-			if f.split {
-				c.halves[e.ID].stamp(e)
-			}
-			if f.window >= 0 {
-				c.rec.finished(f, e)
-			}
-			c.rec.completed(f, e)
-			if c.plan.served != nil {
-				c.tell(f, e)
-			}
-			in := f.req.Prompt
-			if f.split {
-				in = 0 // computed in the prefill pool
-			}
-			p, at := c.fleetOf(i)
-			c.used(f, p, in, f.req.Output)
-			c.ends(now, f, e, p, at)
+			c.finishes(now, i, f, e)
 		case engine.Rejected:
 			c.letGo(now, f, e.ID)
 			if f.window >= 0 {
@@ -448,6 +424,40 @@ func (c *cluster) Soon(i int32) {
 	if int(i) < len(c.replicas) {
 		c.replicas[i].Soon()
 	}
+}
+
+// begins notes the first token of a request on replica i.
+func (c *cluster) begins(i int32, f *flight, e *engine.Event) {
+	if f.split {
+		c.halves[e.ID].stamp(e)
+	}
+	f.first = e.At
+	p, at := c.fleetOf(i)
+	p.answered(f, at)
+	if f.window >= 0 {
+		c.rec.firstToken(f, e)
+	}
+}
+
+// finishes notes its last token.
+func (c *cluster) finishes(now clock.Time, i int32, f *flight, e *engine.Event) {
+	if f.split {
+		c.halves[e.ID].stamp(e)
+	}
+	if f.window >= 0 {
+		c.rec.finished(f, e)
+	}
+	c.rec.completed(f, e)
+	if c.plan.served != nil {
+		c.tell(f, e)
+	}
+	in := f.req.Prompt
+	if f.split {
+		in = 0 // computed in the prefill pool
+	}
+	p, at := c.fleetOf(i)
+	c.used(f, p, in, f.req.Output)
+	c.ends(now, f, e, p, at)
 }
 
 // ends takes a finished or rejected request off its replica, the i-th of a pool. The
