@@ -203,13 +203,14 @@ func (c *cluster) run(ctx context.Context) error {
 
 // announce picks the source with the earliest arrival and returns its time.
 func (c *cluster) announce() clock.Time {
-	c.speaker = 0
-	for k := range c.sources {
-		if c.sources[k].next.Send < c.sources[c.speaker].next.Send {
-			c.speaker = k
+	first, speaker := c.sources[0].next.Send, 0
+	for k, s := range c.sources[1:] {
+		if at := s.next.Send; at < first {
+			first, speaker = at, k+1
 		}
 	}
-	return c.sources[c.speaker].next.Send
+	c.speaker = speaker
+	return first
 }
 
 // Arrive implements kernel.World.
@@ -225,8 +226,10 @@ func (c *cluster) Arrive(now clock.Time) clock.Time {
 	} else {
 		c.send(now, s, s.next, -1, 0)
 	}
-	if err := s.advance(); err != nil {
-		c.stopFor(err)
+	if !s.step() {
+		if err := s.draw(); err != nil {
+			c.stopFor(err)
+		}
 	}
 	return c.announce()
 }
