@@ -203,13 +203,13 @@ func (c *cluster) run(ctx context.Context) error {
 
 // announce picks the source with the earliest arrival and returns its time.
 func (c *cluster) announce() clock.Time {
-	c.speaker = 0
-	first := c.sources[0].next.Send
+	first, speaker := c.sources[0].next.Send, 0
 	for k, s := range c.sources[1:] {
 		if at := s.next.Send; at < first {
-			c.speaker, first = k+1, at
+			first, speaker = at, k+1
 		}
 	}
+	c.speaker = speaker
 	return first
 }
 
@@ -226,8 +226,10 @@ func (c *cluster) Arrive(now clock.Time) clock.Time {
 	} else {
 		c.send(now, s, s.next, -1, 0)
 	}
-	if err := s.advance(); err != nil {
-		c.stopFor(err)
+	if !s.step() {
+		if err := s.draw(); err != nil {
+			c.stopFor(err)
+		}
 	}
 	return c.announce()
 }

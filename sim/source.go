@@ -69,7 +69,7 @@ func (p *plan) newSource(class int, seed uint64, from, until clock.Time) (*sourc
 		from = from.Add(-p.sessionHorizon(class, s))
 	}
 	s.from = from
-	s.drawn = make([]workloads.Request, 1, drawAhead)
+	s.drawn = make([]workloads.Request, 1, workloads.Ahead)
 	s.next = &s.drawn[0]
 	switch {
 	case len(c.Recorded) > 0:
@@ -89,23 +89,38 @@ func (p *plan) newSource(class int, seed uint64, from, until clock.Time) (*sourc
 		if s.sessions == nil && len(p.exp.Holds) == 0 { // nothing changes those to come
 			s.drawn = s.drawn[:cap(s.drawn)]
 			s.at = len(s.drawn) - 1
+			for k := range s.drawn {
+				s.drawn[k] = s.shaper.Blank()
+				s.drawn[k].Class = s.class
+			}
 		}
 		s.shaper.Expect(s.arrivals.Expected() * float64(p.exp.Replications))
 	}
 	return s, nil
 }
 
-// drawAhead is how many arrivals are drawn at once where nothing can change them: the
-// code that draws is then in the processor's cache for all but the first.
-const drawAhead = 16
-
 // advance goes to the next arrival; its Send is clock.Never when there is none.
 func (s *source) advance() error {
+	if s.step() {
+		return nil
+	}
+	return s.draw()
+}
+
+// step goes to the next of the arrivals drawn at once, false after the last of them.
+func (s *source) step() bool {
+	k := s.at + 1
+	if k >= len(s.drawn) {
+		return false
+	}
+	s.at, s.next = k, &s.drawn[k]
+	return true
+}
+
+// draw draws what comes after the arrivals drawn so far.
+func (s *source) draw() error {
 	if len(s.drawn) > 1 {
-		if s.at++; s.at == len(s.drawn) {
-			s.draw()
-		}
-		s.next = &s.drawn[s.at]
+		s.drawAhead((*[workloads.Ahead]workloads.Request)(s.drawn))
 		return nil
 	}
 	s.next.Send = clock.Never
@@ -143,22 +158,13 @@ func (s *source) advance() error {
 	return nil
 }
 
-// draw draws arrivals of an open loop. After the last one, all are at clock.Never.
-func (s *source) draw() {
-	s.at = 0
-	more := true
-	for k := range s.drawn {
-		r := &s.drawn[k]
-		r.Send, r.Class = clock.Never, s.class
-		if !more {
-			continue
-		}
-		var at clock.Time
-		var i int64
-		if at, i, more = s.arrivals.Next(); more {
-			s.shaper.Shape(i, at, r)
-			r.Send = at
-		}
+// drawAhead draws arrivals of an open loop. After the last one, all are at clock.Never.
+func (s *source) drawAhead(r *[workloads.Ahead]workloads.Request) {
+	s.at, s.next = 0, &r[0]
+	n := s.arrivals.NextAll(r)
+	s.shaper.ShapeAll(r[:n])
+	for k := range r[n:] {
+		r[n+k].Send = clock.Never
 	}
 }
 

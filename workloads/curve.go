@@ -179,6 +179,14 @@ type Curve struct {
 	c1, c2, c3 []float64    // Λ(t0 + x·width) = sum + c1·x + c2·x² + c3·x³
 	cell       int          // of the last inversion: arguments never decrease
 	last       clock.Time   // result of the last inversion
+	line       line         // the cell, if the rate is constant there
+}
+
+// line is a cell of the cumulative rate that is straight: Λ rises by rise over width
+// nanoseconds from t0, where it is from.
+type line struct {
+	from, to, rise, width float64 // to = 0: the cell is not straight
+	t0                    clock.Time
 }
 
 // NewCurve tabulates an intensity over [from, to); Λ(from) = 0.
@@ -195,6 +203,7 @@ func NewCurve(in *Intensity, from, to clock.Time) *Curve {
 		c.c3 = append(c.c3, r0+r1-2*d)
 		c.sum[i] = c.sum[i-1] + d
 	}
+	c.line = c.straight(0)
 	return c
 }
 
@@ -204,7 +213,27 @@ func (c *Curve) Total() float64 { return c.sum[len(c.sum)-1] }
 // Invert returns the time at which the cumulative rate reaches u, which must not
 // be smaller than in the call before, and false beyond the end.
 func (c *Curve) Invert(u float64) (clock.Time, bool) {
-	last := len(c.c1) - 1
+	if need := u - c.line.from; need > 0 && u <= c.line.to {
+		c.last = max(c.last, c.line.t0+clock.Time(need/c.line.rise*c.line.width))
+		return c.last, true
+	}
+	return c.invert(u)
+}
+
+// straight returns the line that a cell is: one where Newton's method below would find
+// the first guess good enough wherever in the cell it is. There the guess x has
+// |f| ≤ |c1 − rise| + |c2| + |c3| and a dozen rounding errors.
+func (c *Curve) straight(k int) line {
+	rise := c.sum[k+1] - c.sum[k]
+	if bend := math.Abs(c.c1[k]-rise) + math.Abs(c.c2[k]) + math.Abs(c.c3[k]); !(bend < 9e-14*c.c1[k]) {
+		return line{}
+	}
+	return line{from: c.sum[k], to: c.sum[k+1], rise: rise, width: float64(c.t0[k+1] - c.t0[k]), t0: c.t0[k]}
+}
+
+// invert is Invert for any cell.
+func (c *Curve) invert(u float64) (clock.Time, bool) {
+	last, before := len(c.c1)-1, c.cell
 	for c.cell <= last && c.sum[c.cell+1] < u {
 		c.cell++
 		if c.cell+64 <= last && c.sum[c.cell+64] < u { // a long gap
@@ -215,6 +244,9 @@ func (c *Curve) Invert(u float64) (clock.Time, bool) {
 		return clock.Never, false
 	}
 	k := c.cell
+	if k != before {
+		c.line = c.straight(k)
+	}
 	need := u - c.sum[k]
 	if need <= 0 { // at the start, or the rate is 0 here
 		return c.t0[k], true

@@ -60,13 +60,29 @@ func Derive(seed uint64, i int) uint64 {
 // mix folds the 128-bit product of its operands: one multiplication that spreads
 // every input bit over the result.
 func mix(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a^0x2d358dccaa6c78a5, b^0x8bb84b93962eacc9)
+	hi, lo := bits.Mul64(a^mixA, b^mixB)
 	return hi ^ lo
 }
+
+const mixA, mixB = 0x2d358dccaa6c78a5, 0x8bb84b93962eacc9
 
 // Uint64 returns the i-th draw as 64 random bits.
 func (s Source) Uint64(i int64) uint64 {
 	return mix(mix(uint64(i)*0x9e3779b97f4a7c15^s.k0, s.k1), s.k0)
+}
+
+// Fill draws the i-th and those after it: as Uint64 does one by one, but what they have
+// in common is worked out once.
+func (s *Source) Fill(i int64, draws []uint64) {
+	const step = 0x9e3779b97f4a7c15
+	n := uint64(i) * step
+	first, second, third := s.k0^mixA, s.k1^mixB, s.k0^mixB
+	for k := range draws {
+		hi, lo := bits.Mul64(n^first, second)
+		hi, lo = bits.Mul64(hi^lo^mixA, third)
+		draws[k] = hi ^ lo
+		n += step
+	}
 }
 
 // Float64 returns the i-th draw, uniform in the open interval (0, 1): both ends

@@ -3,6 +3,8 @@ package rng
 import (
 	"math"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // χ² of 100 bins with 99 degrees of freedom lies in [60, 150] with probability
@@ -85,6 +87,21 @@ func TestExpIsWithinItsBound(t *testing.T) {
 			t.Fatalf("the %g-quantile is %g, want %g", u, Exp(u), -math.Log1p(-u))
 		}
 	}
+}
+
+// Draws in one go are those one by one.
+func TestFillDrawsWhatUint64Draws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := New(rapid.Uint64().Draw(t, "seed"), Gap, rapid.String().Draw(t, "stream"))
+		i := rapid.Int64().Draw(t, "i")
+		draws := make([]uint64, rapid.IntRange(0, 20).Draw(t, "n"))
+		s.Fill(i, draws)
+		for k, x := range draws {
+			if want := s.Uint64(i + int64(k)); x != want {
+				t.Fatalf("draw %d after %d is %x, want %x", k, i, x, want)
+			}
+		}
+	})
 }
 
 func BenchmarkFloat64(b *testing.B) {
