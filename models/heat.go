@@ -93,29 +93,63 @@ func (h *Heat) Tick(s *HeatState, computePs, memoryPs int64, dt clock.Duration) 
 	if dt <= 0 {
 		return
 	}
-	dtPs := float64(dt) * 1000
-	f := float64(s.Bin) / float64(h.MaxBin)
-	memoryW := h.MemoryW * min(1, float64(memoryPs)/dtPs)
-	computeW := h.ComputeW * h.power.of(min(1, float64(computePs)/(dtPs*f))) // at maximum clock
-	s.PowerW = h.IdleW + memoryW + computeW*f*f*f
+	seconds := dt.Seconds()
+	x, y := seconds/h.TimeConstantS, seconds/h.MemoryTimeConstantS
+	left, leftRise := soon(x), soon(y)
+	if x >= soonBelow || y >= soonBelow {
+		left, leftRise = decay(x), decay(y)
+	}
 
-	steadyC := h.SteadyTempC(s.PowerW)
-	s.TempC = steadyC + (s.TempC-steadyC)*decay(dt.Seconds()/h.TimeConstantS)
+	dtPs := float64(dt) * 1000
+	f, peakPs := 1.0, dtPs // what the tensor cores can do
+	if s.Bin != h.MaxBin {
+		f = float64(s.Bin) / float64(h.MaxBin)
+		peakPs = dtPs * f
+	}
+	u := atMost1(float64(computePs) / peakPs)
+	power := h.power.near(u)
+	if !isNear(u) {
+		power = h.power.of(u)
+	}
+	maxComputeW := h.ComputeW * power // at maximum clock
+	computeW := maxComputeW
+	if s.Bin != h.MaxBin {
+		computeW = maxComputeW * f * f * f
+	}
+	memoryW := h.MemoryW * atMost1(float64(memoryPs)/dtPs)
+	powerW := h.IdleW + memoryW + computeW
+	s.PowerW = powerW
+
+	steadyC := h.SteadyTempC(powerW)
+	s.TempC = steadyC + (s.TempC-steadyC)*left
 	steadyRiseC := h.MemoryResistanceCPerW * memoryW
-	s.MemoryRiseC = steadyRiseC + (s.MemoryRiseC-steadyRiseC)*decay(dt.Seconds()/h.MemoryTimeConstantS)
-	s.Slowed = h.hotter(s, 0) || s.Slowed && h.hotter(s, h.HysteresisC)
+	s.MemoryRiseC = steadyRiseC + (s.MemoryRiseC-steadyRiseC)*leftRise
+	s.Slowed = h.hot(s)
 
 	roomW := h.capW(s) - h.IdleW
-	if s.PowerW > roomW+h.IdleW {
-		s.Bin = h.lower(s.Bin, (roomW-memoryW)/(computeW*f*f*f))
-	} else {
-		s.Bin = h.raise(s.Bin, roomW, memoryW, computeW)
+	if powerW > roomW+h.IdleW {
+		s.Bin = h.lower(s.Bin, (roomW-memoryW)/computeW)
+	} else if s.Bin < h.MaxBin {
+		s.Bin = h.raise(s.Bin, roomW, memoryW, maxComputeW)
 	}
 }
 
-// hotter says whether the GPU or its HBM is this far below its limit, or above.
-func (h *Heat) hotter(s *HeatState, belowC float64) bool {
-	return s.TempC >= h.MaxTempC-belowC || h.MaxMemoryTempC > 0 && s.MemoryTempC() >= h.MaxMemoryTempC-belowC
+// atMost1 is min(1, x) for a share, of which none is NaN: with fewer instructions.
+func atMost1(x float64) float64 {
+	if x > 1 {
+		return 1
+	}
+	return x
+}
+
+// hot says whether a thermal slowdown is on: the GPU or its HBM has reached its limit, or it has
+// been on and they are not yet as far below.
+func (h *Heat) hot(s *HeatState) bool {
+	belowC := 0.0
+	if s.Slowed {
+		belowC = h.HysteresisC
+	}
+	return s.TempC >= h.MaxTempC-belowC || h.MaxMemoryTempC > 0 && s.TempC+s.MemoryRiseC >= h.MaxMemoryTempC-belowC
 }
 
 // capW returns the power limit. During a slowdown it is the power that settles
@@ -144,10 +178,17 @@ func (h *Heat) lower(bin int, share float64) int {
 
 // decay returns e^−x, of small x by its series: within 3e-11.
 func decay(x float64) float64 {
-	if x < 0.05 {
-		return 1 - x*(1-x*(1./2-x*(1./6-x*(1./24-x*(1./120)))))
+	if x < soonBelow {
+		return soon(x)
 	}
 	return math.Exp(-x)
+}
+
+// soonBelow is where the series of decay ends, soon is that series.
+const soonBelow = 0.05
+
+func soon(x float64) float64 {
+	return 1 - x*(1-x*(1./2-x*(1./6-x*(1./24-x*(1./120)))))
 }
 
 // maxRaiseBins bounds how far the clock rises in one tick.

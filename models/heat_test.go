@@ -211,3 +211,59 @@ func TestDecayIsWithinItsBound(t *testing.T) {
 		}
 	}
 }
+
+// generalTick is Tick without its short cuts.
+func generalTick(h *Heat, s *HeatState, computePs, memoryPs int64, dt clock.Duration) {
+	dtPs := float64(dt) * 1000
+	f := float64(s.Bin) / float64(h.MaxBin)
+	memoryW := h.MemoryW * min(1, float64(memoryPs)/dtPs)
+	computeW := h.ComputeW * h.power.of(min(1, float64(computePs)/(dtPs*f)))
+	s.PowerW = h.IdleW + memoryW + computeW*f*f*f
+	steadyC := h.SteadyTempC(s.PowerW)
+	s.TempC = steadyC + (s.TempC-steadyC)*decay(dt.Seconds()/h.TimeConstantS)
+	steadyRiseC := h.MemoryResistanceCPerW * memoryW
+	s.MemoryRiseC = steadyRiseC + (s.MemoryRiseC-steadyRiseC)*decay(dt.Seconds()/h.MemoryTimeConstantS)
+	hotter := func(belowC float64) bool {
+		return s.TempC >= h.MaxTempC-belowC || h.MaxMemoryTempC > 0 && s.MemoryTempC() >= h.MaxMemoryTempC-belowC
+	}
+	s.Slowed = hotter(0) || s.Slowed && hotter(h.HysteresisC)
+	roomW := h.capW(s) - h.IdleW
+	if s.PowerW > roomW+h.IdleW {
+		s.Bin = h.lower(s.Bin, (roomW-memoryW)/(computeW*f*f*f))
+	} else {
+		s.Bin = h.raise(s.Bin, roomW, memoryW, computeW)
+	}
+}
+
+func TestTickEqualsTheGeneralWay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := anyHeat(t)
+		s := h.Start()
+		s.TempC += rapid.Float64Range(-10, 60).Draw(t, "warmer")
+		s.Bin = rapid.IntRange(h.MinBin, h.MaxBin).Draw(t, "bin")
+		want := s
+		for range 40 {
+			dt := clock.Duration(rapid.Int64Range(1, int64(20*clock.Second)).Draw(t, "span") >> rapid.IntRange(0, 20).Draw(t, "shift"))
+			dt = max(dt, 1)
+			work := anyLoad(t).work(float64(s.Bin)/float64(h.MaxBin), dt)
+			if rapid.IntRange(0, 4).Draw(t, "idle") == 0 {
+				work = Cost{}
+			}
+			h.do(&s, work, dt)
+			if generalTick(&h, &want, work.Compute, work.Memory, dt); s != want {
+				t.Fatalf("%+v, want %+v", s, want)
+			}
+		}
+	})
+}
+
+func TestAddSinceIsTheDifference(t *testing.T) {
+	before := Cost{1, 2, 3, 4, 5, 6, 7, 8}
+	now := Cost{10, 22, 33, 44, 55, 66, 77, 88}
+	got, want := Cost{100, 200, 300, 400, 500, 600, 700, 800}, Cost{100, 200, 300, 400, 500, 600, 700, 800}
+	d := now.Sub(before)
+	want.Add(&d, 1)
+	if got.AddSince(&now, &before); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}

@@ -9,12 +9,13 @@ type powers struct {
 	e              float64
 	c1, c2, c3, c4 float64 // of the series
 	centres        [powerCells]struct{ power, inverse float64 }
-	octaves        [64]float64 // 2^−k to the power
+	octaves        [octaves]float64 // 2^−k to the power
 }
 
 const (
 	powerBits  = 7
 	powerCells = 1 << powerBits
+	octaves    = 64
 )
 
 func newPowers(e float64) *powers {
@@ -31,16 +32,29 @@ func newPowers(e float64) *powers {
 
 // of returns u^e, and 0 of what is not positive.
 func (p *powers) of(u float64) float64 {
-	const mantissa, bias = 52, 1023
-	b := math.Float64bits(u)
-	k := bias - b>>mantissa
-	if k >= uint64(len(p.octaves)) || u <= 0 {
-		if u <= 0 {
-			return 0
-		}
-		return math.Pow(u, p.e)
+	switch {
+	case u <= 0:
+		return 0
+	case isNear(u):
+		return p.near(u)
 	}
+	return math.Pow(u, p.e)
+}
+
+// The parts of a float64.
+const (
+	mantissa = 52
+	bias     = 1023
+)
+
+// isNear tells whether the tables have u^e: not of what is too small, or not positive.
+func isNear(u float64) bool { return bias-math.Float64bits(u)>>mantissa < octaves }
+
+// near returns u^e where the tables have it. It calls nothing: so it is compiled into its
+// caller.
+func (p *powers) near(u float64) float64 {
+	b := math.Float64bits(u)
 	c := &p.centres[b>>(mantissa-powerBits)&(powerCells-1)]
 	d := math.Float64frombits(b&(1<<mantissa-1)|bias<<mantissa)*c.inverse - 1
-	return c.power * p.octaves[k] * (1 + d*(p.c1+d*(p.c2+d*(p.c3+d*p.c4))))
+	return c.power * p.octaves[(bias-b>>mantissa)%octaves] * (1 + d*(p.c1+d*(p.c2+d*(p.c3+d*p.c4))))
 }

@@ -47,6 +47,18 @@ func (c *Cost) AddOnce(x *Cost) {
 	c.Memory += x.Memory
 }
 
+// AddSince adds to c by how much a growing cost has grown: now − before.
+func (c *Cost) AddSince(now, before *Cost) {
+	c.Gemm += now.Gemm - before.Gemm
+	c.Attn += now.Attn - before.Attn
+	c.Comm += now.Comm - before.Comm
+	c.Small += now.Small - before.Small
+	c.Head += now.Head - before.Head
+	c.Host += now.Host - before.Host
+	c.Compute += now.Compute - before.Compute
+	c.Memory += now.Memory - before.Memory
+}
+
 // AddSlope adds n times x to c, where x is a Slope: of a step's parts only attention
 // grows with the context.
 func (c *Cost) AddSlope(x *Cost, n int64) {

@@ -43,6 +43,9 @@ func (r *recorder) addPromises(seed uint64) {
 		}
 		if r.promises == nil {
 			r.promises = make([]*promise, len(r.plan.exp.SLOs))
+			for i := range r.ledgers {
+				r.ledgers[i].sure = -1
+			}
 		}
 		r.promises[k] = &promise{
 			at: []clock.Time{-1 << 62}, limit: []clock.Duration{o.Threshold},

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"math/bits"
 
 	"slosim/sim/clock"
@@ -13,7 +14,6 @@ import (
 // microsecond.
 type gaps struct {
 	counts [gapOctaves << gapBits]uint64
-	n      uint64
 	most   clock.Duration
 }
 
@@ -23,17 +23,38 @@ const (
 	gapUnit    = 10 // log2 of nanoseconds
 )
 
+// add counts n gaps of a length, but does not keep the longest. Almost all lie above the
+// octaves whose buckets are a microsecond wide, where the float64 has the bucket in its
+// exponent and first digits (as in stats.Key).
 func (g *gaps) add(d clock.Duration, n uint64) {
+	const mantissa, bias = 52, 1023
+	scaled := g.counts[1<<gapBits:]
+	if i := math.Float64bits(float64(d))>>(mantissa-gapBits) - (bias+gapUnit+gapBits)<<gapBits; i < uint64(len(scaled)) {
+		scaled[i] += n
+	} else {
+		g.counts[gapBucket(d)] += n
+	}
+}
+
+// gapBucket returns the bucket of any length.
+func gapBucket(d clock.Duration) uint64 {
 	u := uint64(max(d, 0)) >> gapUnit
 	shift := uint64(bits.Len64(u >> (gapBits + 1))) // of the octaves above 1
-	g.counts[min(shift<<gapBits+u>>(shift&63), gapOctaves<<gapBits-1)] += n
-	g.n += n
-	g.most = max(g.most, d)
+	return min(shift<<gapBits+u>>(shift&63), gapOctaves<<gapBits-1)
+}
+
+// n returns how many gaps were counted.
+func (g *gaps) n() uint64 {
+	n := uint64(0)
+	for _, c := range g.counts {
+		n += c
+	}
+	return n
 }
 
 // quantile returns the gap that a share q of all tokens do not exceed, in seconds.
 func (g *gaps) quantile(q float64) float64 {
-	rank := q * float64(g.n)
+	rank := q * float64(g.n())
 	seen := 0.0
 	for i, n := range g.counts {
 		if seen += float64(n); seen >= rank && n > 0 {
@@ -52,7 +73,9 @@ func (g *gaps) quantile(q float64) float64 {
 type gapMeter struct {
 	plan    *plan
 	from    clock.Time // the phase of the last gap
-	to      clock.Time
+	span    uint64
+	now     *gaps // of that phase
+	judged  bool  // some objective is on ITL
 	phase   int
 	phases  []gaps
 	ledgers []*ledger // per objective, of those on ITL; nil until the first token
@@ -60,11 +83,15 @@ type gapMeter struct {
 
 // Gap implements engine.Gaps.
 func (m *gapMeter) Gap(end clock.Time, length clock.Duration, tokens int64) {
-	if (end < m.from || end >= m.to) && !m.turn(end) {
+	if uint64(end-m.from) >= m.span && !m.turn(end) {
 		return
 	}
-	m.phases[m.phase].add(length, uint64(tokens))
-	if m.plan.judgesGaps {
+	g := m.now
+	g.add(length, uint64(tokens))
+	if length > g.most {
+		g.most = length
+	}
+	if m.judged {
 		m.judge(end, m.phase, length, tokens)
 	}
 }
@@ -78,7 +105,10 @@ func (m *gapMeter) turn(end clock.Time) bool {
 	for end >= m.plan.phases[m.phase].to {
 		m.phase++
 	}
-	m.from, m.to = max(0, m.plan.phases[m.phase].from), min(m.plan.phases[m.phase].to, clock.Time(m.plan.exp.Duration))
+	phase := &m.plan.phases[m.phase]
+	m.from = max(0, phase.from)
+	m.span = uint64(min(phase.to, clock.Time(m.plan.exp.Duration)) - m.from)
+	m.now, m.judged = &m.phases[m.phase], m.plan.judgesGaps
 	return true
 }
 
@@ -93,7 +123,7 @@ func (m *gapMeter) reduce() []gapRep {
 	out := make([]gapRep, len(m.phases))
 	for k := range m.phases {
 		g := &m.phases[k]
-		out[k] = gapRep{int64(g.n), g.quantile(.5), g.quantile(.9), g.quantile(.99), g.quantile(.999), g.most.Seconds()}
+		out[k] = gapRep{int64(g.n()), g.quantile(.5), g.quantile(.9), g.quantile(.99), g.quantile(.999), g.most.Seconds()}
 	}
 	return out
 }

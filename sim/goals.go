@@ -10,7 +10,11 @@ import (
 
 // goals lists, per metric, the objectives that count a group's requests. Those on
 // ITL are decided by the pools' gap meters.
-type goals struct{ ttft, tpot, e2e, queue, goodput, availability, itl []int32 }
+type goals struct {
+	ttft, tpot, e2e, queue, goodput, availability, itl []int32
+
+	ends bool // some of those that a finished request decides: tpot, e2e, goodput, availability
+}
 
 func (g *goals) list(m slo.Metric) *[]int32 {
 	return map[slo.Metric]*[]int32{
@@ -21,9 +25,9 @@ func (g *goals) list(m slo.Metric) *[]int32 {
 
 // queued decides the objectives on the time in the queue, known with the first
 // token.
-func (r *recorder) queued(f *flight, e *engine.Event, parts *[stages]clock.Duration) {
+func (r *recorder) queued(f *flight, e *engine.Event, queue clock.Duration) {
 	for _, k := range r.plan.goals[f.group].queue {
-		r.decide(k, f, e.At, parts[stageQueue] <= r.limit(k, f), stageQueue)
+		r.decide(k, f, e.At, queue <= r.limit(k, f), stageQueue)
 	}
 }
 

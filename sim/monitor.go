@@ -25,6 +25,7 @@ type poolMonitor struct {
 	states  []models.HeatState // per replica
 	inletC  float64            // outside of the hot aisle, now
 	capW    []float64          // power limit of a GPU of each replica, now; nil without rack limits
+	alike   bool               // all replicas stand in the same air, under no rack's limit
 	hotFrom int                // replicas in the hot aisle
 	hotC    float64
 	spent   []engine.Spent // at the last look
@@ -39,7 +40,8 @@ type poolMonitor struct {
 type warmth struct {
 	compute, memory int64      // work at the last tick
 	until           clock.Time // up to where
-	power, clock    float64    // sums over the ticks since the last look
+	power           float64    // sums over the ticks since the last look
+	bins            int        // of the clock
 	ticks           int
 }
 
@@ -115,25 +117,24 @@ func (m *monitor) look(now clock.Time, k int) {
 			continue
 		}
 		replica := m.c.replicas[p.first+int32(i)]
-		spent := replica.Spent(now)
+		spent, last, x := replica.Spent(now), &pm.spent[i], &pm.warmth[i]
 		if w != nil {
-			work := spent.Cost.Sub(pm.spent[i].Cost)
 			load := replica.Load(now)
 			w.add(&load)
-			w.busy += spent.Busy - pm.spent[i].Busy
-			w.span += spent.Until.Sub(pm.spent[i].Until)
-			w.steps += spent.Steps - pm.spent[i].Steps
-			w.prompted += spent.Prompted - pm.spent[i].Prompted
-			w.hit += spent.Hit - pm.spent[i].Hit
-			w.loaded += spent.Loaded - pm.spent[i].Loaded
-			w.work.Add(&work, 1)
+			w.busy += spent.Busy - last.Busy
+			w.span += spent.Until.Sub(last.Until)
+			w.steps += spent.Steps - last.Steps
+			w.prompted += spent.Prompted - last.Prompted
+			w.hit += spent.Hit - last.Hit
+			w.loaded += spent.Loaded - last.Loaded
+			w.work.AddSince(&spent.Cost, &last.Cost)
 			if pm.thermal {
-				w.heat(&pm.states[i], &pm.warmth[i])
+				w.heat(&pm.states[i], x)
 			}
 			pm.peakKV = max(pm.peakKV, float64(load.Peak)/float64(load.Total))
 		}
-		pm.spent[i] = *spent
-		pm.warmth[i].power, pm.warmth[i].clock, pm.warmth[i].ticks = 0, 0, 0
+		*last = *spent
+		x.power, x.bins, x.ticks = 0, 0, 0
 	}
 }
 
@@ -151,25 +152,26 @@ func (m *monitor) tickPool(now clock.Time, k int) {
 	pm := &m.pools[k]
 	p := &m.c.pools[k]
 	pm.site(now, m.c.plan.exp.Start, &m.c.plan.exp.Pools[k])
-	for i := range p.views {
-		if s := p.stage[i]; s != serving && s != draining { // it cools down
-			pm.tick(i, 0, 0, heatInterval)
+	replicas, states, warmth := m.c.replicas[p.first:][:len(p.stage)], pm.states[:len(p.stage)], pm.warmth[:len(p.stage)]
+	for i, stage := range p.stage {
+		s := &states[i]
+		if stage != serving && stage != draining { // it cools down
+			pm.at(i).Tick(s, 0, 0, heatInterval)
 			continue
 		}
-		x, s := &pm.warmth[i], &pm.states[i]
-		replica := m.c.replicas[p.first+int32(i)]
-		spent := replica.Spent(now)
+		spent, x := replicas[i].Spent(now), &warmth[i]
 		bin := s.Bin
 		// Work is known up to the last step boundary: so is the time it took.
 		if d := spent.Until.Sub(x.until); d > 0 {
-			pm.tick(i, spent.Compute-x.compute, spent.Memory-x.memory, d)
+			compute, memory := spent.Compute-x.compute, spent.Memory-x.memory
 			x.compute, x.memory, x.until = spent.Compute, spent.Memory, spent.Until
+			pm.at(i).Tick(s, compute, memory, d)
 		}
 		x.power += s.PowerW
-		x.clock += float64(s.Bin * models.ClockStepMHz)
+		x.bins += s.Bin
 		x.ticks++
 		if s.Bin != bin {
-			replica.SetClock(now, m.bin(k, i))
+			replicas[i].SetClock(now, m.bin(k, i))
 			m.c.rouse(p.first + int32(i))
 		}
 	}
@@ -181,19 +183,23 @@ func (w *poolWindow) add(l *engine.Load) {
 	w.waiting += float64(l.Waiting)
 	use := float64(l.Blocks) / float64(l.Total)
 	w.kv += use
-	w.kvMax = max(w.kvMax, use)
+	if use > w.kvMax {
+		w.kvMax = use
+	}
 }
 
 // heat adds a second's mean power and clock, and where the temperature is.
 func (w *poolWindow) heat(s *models.HeatState, x *warmth) {
 	mhz, watts := float64(s.Bin*models.ClockStepMHz), s.PowerW
 	if x.ticks > 0 {
-		mhz, watts = x.clock/float64(x.ticks), x.power/float64(x.ticks)
+		mhz, watts = float64(x.bins*models.ClockStepMHz)/float64(x.ticks), x.power/float64(x.ticks)
 	}
 	w.clock += mhz
 	w.power += watts
 	w.temp += s.TempC
-	w.tempMax = max(w.tempMax, s.TempC)
+	if s.TempC > w.tempMax {
+		w.tempMax = s.TempC
+	}
 	if w.clockMin == 0 || mhz < w.clockMin {
 		w.clockMin = mhz
 	}

@@ -251,6 +251,10 @@ func (p *plan) addGoals() {
 			}
 			list := p.goals[g].list(o.Metric)
 			*list = append(*list, int32(k))
+			switch o.Metric {
+			case slo.TPOT, slo.E2E, slo.Goodput, slo.Availability:
+				p.goals[g].ends = true
+			}
 		}
 	}
 }

@@ -39,8 +39,20 @@ type recorder struct {
 	excuses  []*excuses // per SLA; nil without any
 	refusal  Refusal    // of the request that is being closed
 
-	window     int32 // the last one asked for
-	begin, end clock.Time
+	// where each group's requests count that are sent from begin on, for less than span:
+	// within one phase and one window
+	here   []place
+	begin  clock.Time
+	span   uint64
+	window int32
+
+	ownTPOT bool // reports have the time per output token as we define it
+}
+
+// place is where a request is counted.
+type place struct {
+	cell   *cell
+	window *window
 }
 
 // cell is a group within a phase.
@@ -57,8 +69,8 @@ type cell struct {
 	why              [Refusals]int64 // of refused
 	ttft, tpot, e2e  stats.Sample    // nanoseconds
 	prompts, outputs *stats.Hist     // tokens
-	promptSum        float64
-	outputSum        float64
+	promptSum        int64
+	outputSum        int64
 	stage            stageSums
 	answered         int64
 	byLength         [lengthBands]*stats.Hist // TTFT, nanoseconds
@@ -92,16 +104,18 @@ type window struct {
 
 // ledger is an objective's events.
 type ledger struct {
-	minutes *slo.Ledger
-	phases  []counts
-	blame   [][blameStages]int64 // [group][stage]
-	again   int64                // bad events of second and later attempts
+	objective *slo.Objective
+	sure      clock.Duration // a metric of so much is good, whatever else there is to ask; −1 = ask
+	minutes   *slo.Ledger
+	phases    []counts
+	blame     [][blameStages]int64 // [group][stage]
+	again     int64                // bad events of second and later attempts
 }
 
 type counts struct{ good, bad int64 }
 
 func newRecorder(p *plan) *recorder {
-	r := &recorder{plan: p}
+	r := &recorder{plan: p, here: make([]place, len(p.groups)), ownTPOT: p.exp.Metrics != GuideLLM}
 	for range p.groups {
 		cells := make([]cell, len(p.phases))
 		for k := range cells {
@@ -111,8 +125,11 @@ func newRecorder(p *plan) *recorder {
 		r.cells = append(r.cells, cells)
 		r.windows = append(r.windows, make([]window, p.windows))
 	}
-	for range p.exp.SLOs {
+	for k := range p.exp.SLOs {
 		r.ledgers = append(r.ledgers, ledger{
+			objective: &p.exp.SLOs[k],
+			sure:      p.exp.SLOs[k].Threshold,
+
 			minutes: slo.NewLedger(p.exp.Duration),
 			phases:  make([]counts, len(p.phases)),
 			blame:   make([][blameStages]int64, len(p.groups)),
@@ -132,46 +149,65 @@ func newRecorder(p *plan) *recorder {
 	return r
 }
 
-// windowOf returns the time window of an instant of the counted span.
-func (r *recorder) windowOf(t clock.Time) int32 {
-	if t < r.begin || t >= r.end {
-		width := clock.Time(r.plan.width)
-		r.window = int32(t / width)
-		r.begin = clock.Time(r.window) * width
-		r.end = r.begin + width
+// move goes to the phase and the window of an instant of the counted span.
+func (r *recorder) move(t clock.Time, phase int16) {
+	width := clock.Time(r.plan.width)
+	r.window = int32(t / width)
+	begin, end := clock.Time(r.window)*width, clock.Time(r.window+1)*width
+	begin, end = max(begin, r.plan.phases[phase].from), min(end, r.plan.phases[phase].to)
+	r.begin, r.span = begin, uint64(end-begin)
+	for g := range r.here {
+		r.here[g] = place{&r.cells[g][phase], &r.windows[g][r.window]}
 	}
-	return r.window
 }
 
 // arrival counts a request from now on.
 func (r *recorder) arrival(f *flight) {
-	f.window = r.windowOf(f.req.Send)
-	c, w := &r.cells[f.group][f.phase], &r.windows[f.group][f.window]
-	f.cell, f.span = c, w
+	if uint64(f.req.Send-r.begin) >= r.span {
+		r.move(f.req.Send, f.phase)
+	}
+	at := &r.here[f.group]
+	c, w := at.cell, at.window
+	f.window, f.cell, f.span = r.window, c, w
 	c.n++
 	if f.attempt > 0 {
 		c.again++
 	}
 	w.arrivals++
-	c.prompts.AddFine(int64(f.req.Prompt))
-	c.outputs.AddFine(int64(f.req.Output))
-	c.promptSum += float64(f.req.Prompt)
-	c.outputSum += float64(f.req.Output)
-	if w.prompts == nil {
-		w.prompts = stats.NewHist(stats.Coarse)
+	prompt, output := int64(f.req.Prompt), int64(f.req.Output)
+	c.promptSum += prompt
+	c.outputSum += output
+	if !c.prompts.HitFine(prompt) {
+		c.prompts.Add(prompt)
 	}
-	w.prompts.AddCoarse(int64(f.req.Prompt))
+	if !c.outputs.HitFine(output) {
+		c.outputs.Add(output)
+	}
+	if w.prompts == nil || !w.prompts.HitCoarse(prompt) {
+		addCoarse(&w.prompts, prompt)
+	}
+}
+
+// addCoarse counts a value in a histogram that its first value creates.
+//
+//go:noinline
+func addCoarse(h **stats.Hist, v int64) {
+	if *h == nil {
+		*h = stats.NewHist(stats.Coarse)
+	}
+	(*h).Add(v)
 }
 
 // stagesOf cuts a request's life at its borders; the four parts of TTFT add up
 // to it exactly.
 func stagesOf(f *flight, e *engine.Event, first clock.Time) [stages]clock.Duration {
-	return [stages]clock.Duration{
-		stageNetwork: e.Ready.Sub(f.req.Send) - f.held,
-		stageQueue:   e.Started.Sub(e.Ready) + f.held,
-		stagePrefill: e.Prefilled.Sub(e.Started),
-		stagePublish: first.Sub(e.Prefilled),
-	}
+	network, queue, prefill, publish := partsOf(f, e, first)
+	return [stages]clock.Duration{stageNetwork: network, stageQueue: queue, stagePrefill: prefill, stagePublish: publish}
+}
+
+// partsOf is stagesOf one by one, for which no memory is needed.
+func partsOf(f *flight, e *engine.Event, first clock.Time) (network, queue, prefill, publish clock.Duration) {
+	return e.Ready.Sub(f.req.Send) - f.held, e.Started.Sub(e.Ready) + f.held, e.Prefilled.Sub(e.Started), first.Sub(e.Prefilled)
 }
 
 // longest returns the stage that took most of the time.
@@ -187,52 +223,62 @@ func longest(s *[stages]clock.Duration) int {
 
 func (r *recorder) firstToken(f *flight, e *engine.Event) {
 	ttft := e.At.Sub(f.req.Send)
-	parts := stagesOf(f, e, e.At)
 	c, w := f.cell, f.span
-	c.ttft.Add(int64(ttft))
-	band := &c.byLength[bandOfTokens(f.req.Prompt)]
-	if *band == nil {
-		*band = stats.NewHist(stats.Coarse)
+	v, key := int64(ttft), stats.KeyOf(int64(ttft))
+	if !c.ttft.Hit(key, v) {
+		c.ttft.AddMissed(v)
 	}
-	(*band).AddCoarse(int64(ttft))
+	band := &c.byLength[bandOfTokens(f.req.Prompt)]
+	if *band == nil || !(*band).HitCoarseKey(key) {
+		addCoarse(band, v)
+	}
+	if w.ttft == nil || !w.ttft.HitCoarseKey(key) {
+		addCoarse(&w.ttft, v)
+	}
 	c.answered++
 	w.answered++
 	if c.recent != nil {
 		c.recent.add(e.At, ttft)
 	}
-	c.stage.add(&parts)
-	w.stage.add(&parts)
-	if w.ttft == nil {
-		w.ttft = stats.NewHist(stats.Coarse)
+	network, queue, prefill, publish := partsOf(f, e, e.At)
+	add := func(k int, part clock.Duration) {
+		x := float64(part)
+		c.stage[k] += x
+		w.stage[k] += x
 	}
-	w.ttft.AddCoarse(int64(ttft))
+	add(stageNetwork, network)
+	add(stageQueue, queue)
+	add(stagePrefill, prefill)
+	add(stagePublish, publish)
 	bad := false
 	for _, k := range c.goals.ttft {
-		if good := ttft <= r.limit(k, f); good {
-			r.decide(k, f, e.At, true, noStage)
-		} else {
-			bad = bad || r.plan.exp.SLOs[k].InBand(f.req.Prompt)
-			r.decide(k, f, e.At, false, longest(&parts))
+		if l := &r.ledgers[k]; ttft <= l.sure {
+			l.good(f, e.At)
+		} else if r.late(k, f, e, ttft) {
+			bad = true
 		}
 	}
 	if bad {
 		w.bad++
 	}
 	if len(c.goals.queue) > 0 {
-		r.queued(f, e, &parts)
+		r.queued(f, e, queue)
 	}
+}
+
+// late decides an objective on a TTFT that is not good for sure, and says whether it is bad.
+func (r *recorder) late(k int32, f *flight, e *engine.Event, ttft clock.Duration) (bad bool) {
+	if ttft <= r.limit(k, f) {
+		r.decide(k, f, e.At, true, noStage)
+		return false
+	}
+	parts := stagesOf(f, e, e.At)
+	r.decide(k, f, e.At, false, longest(&parts))
+	return r.ledgers[k].objective.InBand(f.req.Prompt)
 }
 
 // stageSums are times by stage, nanoseconds.
 type stageSums [stages]float64
-
-// add adds the stages up to the first token.
-func (s *stageSums) add(parts *[stages]clock.Duration) {
-	s[stageNetwork] += float64(parts[stageNetwork])
-	s[stageQueue] += float64(parts[stageQueue])
-	s[stagePrefill] += float64(parts[stagePrefill])
-	s[stagePublish] += float64(parts[stagePublish])
-}
 
 func (r *recorder) finished(f *flight, e *engine.Event) {
 	if f.first == clock.Never { // one token: first and last at once
@@ -240,20 +286,38 @@ func (r *recorder) finished(f *flight, e *engine.Event) {
 		r.firstToken(f, e)
 	}
 	c, w := f.cell, f.span
-	goals := c.goals
 	c.ok++
 	e2e := e.At.Sub(f.req.Send)
 	decode := e.At.Sub(f.first)
-	c.e2e.Add(int64(e2e))
+	if !c.e2e.Hit(stats.KeyOf(int64(e2e)), int64(e2e)) {
+		c.e2e.AddMissed(int64(e2e))
+	}
 	c.stage[stageDecode] += float64(decode)
 	w.stage[stageDecode] += float64(decode)
 	if f.req.Output >= 2 {
 		tpot := decode / clock.Duration(f.req.Output-1)
-		c.tpot.Add(int64(r.plan.exp.reportedTPOT(tpot, e2e, f.req.Output)))
-		if w.tpot == nil {
-			w.tpot = stats.NewHist(stats.Coarse)
+		v, key := int64(tpot), stats.KeyOf(int64(tpot))
+		if !r.ownTPOT {
+			c.tpot.Add(int64(r.plan.exp.reportedTPOT(tpot, e2e, f.req.Output)))
+		} else if !c.tpot.Hit(key, v) {
+			c.tpot.AddMissed(v)
 		}
-		w.tpot.AddCoarse(int64(tpot))
+		if w.tpot == nil || !w.tpot.HitCoarseKey(key) {
+			addCoarse(&w.tpot, v)
+		}
+	}
+	if c.goals.ends || c.stages != nil {
+		r.judge(f, e)
+	}
+}
+
+// judge decides the objectives that wait for a request's last token.
+func (r *recorder) judge(f *flight, e *engine.Event) {
+	c, goals := f.cell, f.cell.goals
+	e2e := e.At.Sub(f.req.Send)
+	decode := e.At.Sub(f.first)
+	if f.req.Output >= 2 {
+		tpot := decode / clock.Duration(f.req.Output-1)
 		for _, k := range goals.tpot {
 			r.decide(k, f, e.At, tpot <= r.limit(k, f), stageDecode)
 		}
@@ -279,8 +343,16 @@ func (r *recorder) finished(f *flight, e *engine.Event) {
 // completed counts a last token in the window it falls into, whenever its request
 // was sent.
 func (r *recorder) completed(f *flight, e *engine.Event) {
-	if e.At >= 0 && e.At < clock.Time(r.plan.exp.Duration) {
-		r.windows[f.group][r.windowOf(e.At)].done++
+	if uint64(e.At-r.begin) < r.span {
+		r.here[f.group].window.done++
+	} else {
+		r.completedElsewhere(f, e.At)
+	}
+}
+
+func (r *recorder) completedElsewhere(f *flight, at clock.Time) {
+	if at >= 0 && at < clock.Time(r.plan.exp.Duration) {
+		r.windows[f.group][at/clock.Time(r.plan.width)].done++
 	}
 }
 
@@ -378,11 +450,20 @@ func (r *recorder) undecided(f *flight, end clock.Time) {
 	}
 }
 
+// good counts a good event of an objective, known at a time, where there are no promises.
+func (l *ledger) good(f *flight, at clock.Time) {
+	if l.objective.InBand(f.req.Prompt) {
+		l.minutes.Add(at, true)
+		l.phases[f.phase].good++
+	}
+}
+
 // decide counts one event of an objective, known at a time. A late TTFT or E2E is
 // known to be bad as soon as its threshold has passed. Of a good event the stage
 // does not matter.
 func (r *recorder) decide(k int32, f *flight, at clock.Time, good bool, stage int) {
-	l, o := &r.ledgers[k], &r.plan.exp.SLOs[k]
+	l := &r.ledgers[k]
+	o := l.objective
 	if !o.InBand(f.req.Prompt) {
 		return
 	}

@@ -5,6 +5,10 @@ import (
 	"sync/atomic"
 	"testing"
 	"unsafe"
+
+	"slosim/engine"
+	"slosim/sim/clock"
+	"slosim/sim/rng"
 )
 
 // A prompt falls into the same bucket by tokens as by the edges themselves.
@@ -16,6 +20,41 @@ func TestBandsFollowThePromptEdges(t *testing.T) {
 	}
 	if k := bandOfTokens(1 << 30); k != lengthBands-1 {
 		t.Errorf("the longest prompt is in bucket %d of %d", k, lengthBands)
+	}
+}
+
+// A request counts in its phase and window, and its last token in the window it falls into,
+// also where that is not the window of the newest request.
+func TestRequestsCountWhereTheyAreSent(t *testing.T) {
+	p, c := atRest(t, shift(t))
+	if len(p.phases) < 2 || p.windows < 2 {
+		t.Fatalf("%d phases, %d windows", len(p.phases), p.windows)
+	}
+	end, r := clock.Time(p.exp.Duration), c.rec
+	draws := rng.New(1, rng.Rating, "places")
+	done := make([]int32, p.windows)
+	const n = 20_000
+	for i := range int64(n) {
+		now := end / n * clock.Time(i)
+		f := flight{}
+		f.req.Send, f.req.Prompt, f.req.Output = now, 100, 10
+		for now >= p.phases[f.phase].to {
+			f.phase++
+		}
+		r.arrival(&f)
+		k := int32(now / clock.Time(p.width))
+		if f.cell != &r.cells[0][f.phase] || f.span != &r.windows[0][k] || f.window != k {
+			t.Fatalf("a request sent at %d counts in window %d, want %d, or in another phase than %d", now, f.window, k, f.phase)
+		}
+		e := engine.Event{At: now + clock.Time((draws.Float64(i)-0.5)*4*float64(p.width))}
+		if r.completed(&f, &e); e.At >= 0 && e.At < end {
+			done[e.At/clock.Time(p.width)]++
+		}
+	}
+	for k := range done {
+		if got := r.windows[0][k].done; got != done[k] {
+			t.Errorf("%d last tokens in window %d, want %d", got, k, done[k])
+		}
 	}
 }
 

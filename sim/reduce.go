@@ -189,8 +189,8 @@ func (r *recorder) view(groups []int, phase int) viewRep {
 		answered: summarise(&sum.ttft, func(qs ...float64) []float64 { return sum.ttft.FiniteQuantilesBy(r.plan.exp.rule(), qs...) }),
 		tpot:     summarise(&sum.tpot, r.plan.exp.quantiles(&sum.tpot)),
 		e2e:      summarise(&sum.e2e, r.plan.exp.quantiles(&sum.e2e)),
-		prompt:   lengths(sum.prompts, sum.promptSum),
-		output:   lengths(sum.outputs, sum.outputSum),
+		prompt:   lengths(sum.prompts, float64(sum.promptSum)),
+		output:   lengths(sum.outputs, float64(sum.outputSum)),
 	}
 	v.answered.n -= sum.ttft.Inf()
 	if intervals != nil {
@@ -353,8 +353,9 @@ func mixOf(h *stats.Hist) []float64 {
 	if h == nil {
 		return out
 	}
+	n := float64(h.N())
 	h.Each(func(low, width float64, count int64) {
-		out[bandOf(low+width/2)] += float64(count) / float64(h.N())
+		out[bandOf(low+width/2)] += float64(count) / n
 	})
 	return out
 }

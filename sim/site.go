@@ -24,6 +24,8 @@ func (pm *poolMonitor) rest(spec *Pool, week clock.Duration) {
 	t := &spec.Thermal
 	pm.inletC, pm.hotFrom, pm.hotC = t.inletAt(week), t.HotFrom, t.HotC
 	n := spec.Limit()
+	pm.alike = t.HotFrom == 0 && t.RackW <= 0
+	pm.local.AmbientC = pm.inletC
 	if t.RackW > 0 {
 		pm.capW = make([]float64, n)
 		for i := range pm.capW {
@@ -38,6 +40,9 @@ func (pm *poolMonitor) rest(spec *Pool, week clock.Duration) {
 // at returns the heat model of a replica in its place.
 func (pm *poolMonitor) at(i int) *models.Heat {
 	h := &pm.local
+	if pm.alike {
+		return h
+	}
 	h.AmbientC = pm.inletC
 	if i < pm.hotFrom {
 		h.AmbientC += pm.hotC
@@ -48,17 +53,13 @@ func (pm *poolMonitor) at(i int) *models.Heat {
 	return h
 }
 
-// tick carries a replica's GPUs over d, with this work at peak rates.
-func (pm *poolMonitor) tick(i int, computePs, memoryPs int64, d clock.Duration) {
-	pm.at(i).Tick(&pm.states[i], computePs, memoryPs, d)
-}
-
 // site sets the air and the power limits of the next tick. The GPUs of a rack share
 // its limit: each may draw what it drew in the last tick and an equal part of what
 // the rack has left, which is negative when it has drawn too much.
 func (pm *poolMonitor) site(now clock.Time, start clock.Duration, spec *Pool) {
 	t := &spec.Thermal
 	pm.inletC = t.inletAt(start + clock.Duration(now))
+	pm.local.AmbientC = pm.inletC
 	if pm.capW == nil {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 type Hist struct {
 	inside    []uint32 // counts of the buckets between those of the smallest and the largest value
 	inner     uint64   // number of the first of inside
-	n         int64
+	keyed     uint64   // the same in keys: see Key
 	counts    []uint32 // of the buckets from number first on
 	first     uint64   // a multiple of an octave's buckets
 	precision uint
@@ -29,41 +29,84 @@ const (
 // NewHist returns an empty histogram whose buckets are at most 2^−precision of
 // their value wide, so a value read from the middle of a bucket is off by at
 // most RelError.
-func NewHist(precision uint) *Hist { return &Hist{precision: precision, least: math.MaxInt64} }
+func NewHist(precision uint) *Hist { h := emptyHist(precision); return &h }
+
+func emptyHist(precision uint) Hist { return Hist{precision: precision, least: math.MaxInt64} }
 
 // RelError bounds the relative error of a quantile.
 func (h *Hist) RelError() float64 { return 0.5 / float64(uint64(1)<<h.precision) }
 
 // Add counts v; negative values count as 0.
 func (h *Hist) Add(v int64) {
-	switch h.precision {
-	case Fine:
-		h.AddFine(v)
-	case Coarse:
-		h.AddCoarse(v)
-	default:
+	if !h.hit(bucket(uint64(v), h.precision)) {
 		h.extend(v)
 	}
 }
 
-// AddFine is Add where the precision is known to be Fine, AddCoarse where it is Coarse:
-// shifts by a constant need fewer instructions.
+// AddFine is Add where the precision is known to be Fine: shifts by a constant need fewer
+// instructions.
 func (h *Hist) AddFine(v int64) {
-	if i := bucket(uint64(v), Fine) - h.inner; i < uint64(len(h.inside)) {
-		h.inside[i]++
-		h.n++
-	} else {
+	if !h.HitFine(v) {
 		h.extend(v)
 	}
 }
 
-func (h *Hist) AddCoarse(v int64) {
-	if i := bucket(uint64(v), Coarse) - h.inner; i < uint64(len(h.inside)) {
+// HitFine counts v if its bucket lies between those of the smallest and the largest value,
+// and says whether it did: if not, Add does. The two are apart because this half is small
+// enough to be compiled into its caller. The precision must be Fine, and that of HitCoarse
+// Coarse.
+func (h *Hist) HitFine(v int64) bool { return h.hit(bucket(uint64(v), Fine)) }
+
+// HitCoarse is HitFine for Coarse.
+func (h *Hist) HitCoarse(v int64) bool { return h.hit(bucket(uint64(v), Coarse)) }
+
+// hit counts a bucket by its number.
+func (h *Hist) hit(bucket uint64) bool {
+	i := bucket - h.inner
+	if i < uint64(len(h.inside)) {
 		h.inside[i]++
-		h.n++
-	} else {
-		h.extend(v)
+		return true
 	}
+	return false
+}
+
+// Key leads to a value's bucket in any histogram by one shift: it is the value as a
+// float64, whose exponent is the octave and whose first digits are the bucket within it.
+// That holds from 2^Fine on and as long as a float64 is exact. The key 0 leads nowhere.
+type Key uint64
+
+const (
+	mantissa  = 52
+	bias      = 1023
+	exactKeys = mantissa + 1 // log2 of where float64 stops being exact
+)
+
+// KeyOf returns the key of a value.
+func KeyOf(v int64) Key {
+	if v < 1<<Fine {
+		return 0
+	}
+	return Key(math.Float64bits(float64(v)))
+}
+
+// HitFineKey is HitFine by the value's key.
+func (h *Hist) HitFineKey(k Key) bool {
+	i := uint64(k)>>(mantissa-Fine) - h.keyed
+	if i < uint64(len(h.inside)) {
+		h.inside[i]++
+		return true
+	}
+	return false
+}
+
+// HitCoarseKey is HitCoarse by the value's key.
+func (h *Hist) HitCoarseKey(k Key) bool {
+	i := uint64(k)>>(mantissa-Coarse) - h.keyed
+	if i < uint64(len(h.inside)) {
+		h.inside[i]++
+		return true
+	}
+	return false
 }
 
 // extend counts any value, also in the bucket of the smallest or the largest one, or
@@ -77,15 +120,15 @@ func (h *Hist) extend(v int64) {
 		h.reach(i)
 	}
 	h.counts[i-h.first]++
-	h.n++
 	h.least, h.most = min(h.least, v), max(h.most, v)
 	h.narrow()
 }
 
-// narrow sets inside.
+// narrow sets inside. Values that float64 does not hold exactly stay outside.
 func (h *Hist) narrow() {
-	low, high := bucket(uint64(h.least), h.precision)+1, bucket(uint64(h.most), h.precision)
+	low, high := bucket(uint64(h.least), h.precision)+1, bucket(uint64(min(h.most, 1<<exactKeys)), h.precision)
 	h.inner, h.inside = low, nil
+	h.keyed = low + (bias+uint64(h.precision)-1)<<(h.precision&63)
 	if low < high {
 		h.inside = h.counts[low-h.first : high-h.first]
 	}
@@ -93,9 +136,10 @@ func (h *Hist) narrow() {
 
 // bucket returns the number of a value's bucket: octave 0 holds [0, 2^p) exactly,
 // octave k holds [2^(p+k−1), 2^(p+k)) in buckets of width 2^(k−1); each has 2^p
-// numbers.
+// numbers. The buckets of octaves 0 and 1 are equally wide: 1 in the place of the lowest
+// digit makes them one for the logarithm, and lets it be taken without asking for zero.
 func bucket(u uint64, precision uint) uint64 {
-	shift := uint64(bits.Len64(u >> ((precision + 1) & 63))) // of the octaves above 1
+	shift := uint64(bits.Len64(u>>(precision&63)|1) - 1) // of the octaves above 1
 	return shift<<(precision&63) + u>>(shift&63)
 }
 
@@ -121,8 +165,15 @@ func (h *Hist) lower(i uint64) (low, width float64) {
 	return float64((1<<h.precision + slot) << (octave - 1)), float64(uint64(1) << (octave - 1))
 }
 
-// N returns how many values were counted.
-func (h *Hist) N() int64 { return h.n }
+// N returns how many values were counted. It adds them up: counting them one by one would
+// cost more, for there are more values than questions.
+func (h *Hist) N() int64 {
+	n := int64(0)
+	for _, c := range h.counts {
+		n += int64(c)
+	}
+	return n
+}
 
 // Merge adds the counts of another histogram of the same precision.
 func (h *Hist) Merge(o *Hist) {
@@ -137,8 +188,7 @@ func (h *Hist) Merge(o *Hist) {
 		h.counts[o.first-h.first+uint64(i)] += c
 	}
 	h.least, h.most = min(h.least, o.least), max(h.most, o.most)
-	h.n += o.n
-	if h.n > 0 {
+	if len(h.counts) > 0 {
 		h.narrow()
 	}
 }
@@ -161,11 +211,12 @@ func (h *Hist) Each(f func(low, width float64, count int64)) {
 func (h *Hist) Quantiles(qs ...float64) []float64 {
 	out := make([]float64, len(qs))
 	ranks := make([]int64, len(qs))
+	n := h.N()
 	for i, q := range qs {
 		out[i] = math.NaN()
-		ranks[i] = int64(math.Round(q * float64(h.n-1)))
+		ranks[i] = int64(math.Round(q * float64(n-1)))
 	}
-	if h.n > 0 {
+	if n > 0 {
 		copy(out, h.order(ranks))
 	}
 	return out

@@ -13,19 +13,36 @@ const exactLimit = 2_000_000
 // log-linear histogram. Values that never came about (a request without an
 // answer) count as +Inf. The zero value is ready.
 type Sample struct {
-	values []int64
-	hist   *Hist
-	inf    int64
-	sum    float64
-	max    int64
-	limit  int // of values; 0 = exactLimit
+	sum     float64
+	hist    Hist // once counted
+	counted bool // there are too many values to keep
+	values  []int64
+	inf     int64
+	max     int64
+	limit   int // of values; 0 = exactLimit
 }
 
 // Add records a value.
 func (s *Sample) Add(v int64) {
+	if !s.Hit(KeyOf(v), v) {
+		s.AddMissed(v)
+	}
+}
+
+// Hit records a value if its bucket is one of those between the smallest and the largest,
+// and says whether it did: if not, AddMissed must follow. It needs the value's key. Such a
+// value is not the largest, so only the sum is to be kept.
+func (s *Sample) Hit(k Key, v int64) bool {
 	s.sum += float64(v)
+	return s.hist.HitFineKey(k)
+}
+
+// AddMissed ends what Hit has begun.
+//
+//go:noinline
+func (s *Sample) AddMissed(v int64) {
 	s.max = max(s.max, v)
-	if s.hist != nil {
+	if s.counted {
 		s.hist.AddFine(v)
 		return
 	}
@@ -42,7 +59,7 @@ func (s *Sample) Add(v int64) {
 }
 
 func (s *Sample) toHist() {
-	s.hist = NewHist(Fine)
+	s.hist, s.counted = emptyHist(Fine), true
 	for _, v := range s.values {
 		s.hist.AddFine(v)
 	}
@@ -54,7 +71,7 @@ func (s *Sample) AddInf() { s.inf++ }
 
 // N returns the number of finite values, Inf that of the others.
 func (s *Sample) N() int64 {
-	if s.hist != nil {
+	if s.counted {
 		return s.hist.N()
 	}
 	return int64(len(s.values))
@@ -68,7 +85,7 @@ func (s *Sample) Max() int64 { return s.max }
 
 // RelError bounds the relative error of quantiles: 0 when all values are kept.
 func (s *Sample) RelError() float64 {
-	if s.hist == nil {
+	if !s.counted {
 		return 0
 	}
 	return s.hist.RelError()
@@ -84,14 +101,14 @@ func (s *Sample) Merge(others ...*Sample) {
 		s.sum += o.sum
 		s.max = max(s.max, o.max)
 		total := len(s.values) + len(o.values)
-		if s.hist == nil && (o.hist != nil || total > exactLimit) {
+		if !s.counted && (o.counted || total > exactLimit) {
 			s.toHist()
 		}
 		switch {
-		case s.hist == nil:
+		case !s.counted:
 			s.values = append(s.values, o.values...)
-		case o.hist != nil:
-			s.hist.Merge(o.hist)
+		case o.counted:
+			s.hist.Merge(&o.hist)
 		default:
 			for _, v := range o.values {
 				s.hist.AddFine(v)
@@ -149,7 +166,7 @@ func (s *Sample) FiniteQuantiles(qs ...float64) []float64 {
 func (s *Sample) orderStatistics(ranks []int64) map[int64]float64 {
 	ranks = slices.Compact(slices.Sorted(slices.Values(ranks)))
 	at := make(map[int64]float64, len(ranks))
-	if s.hist != nil {
+	if s.counted {
 		for i, v := range s.hist.order(ranks) {
 			at[ranks[i]] = v
 		}

@@ -31,7 +31,7 @@ func InBatches(samples []*Sample, qs []float64) BatchValues {
 	v := BatchValues{quantiles: make([][]float64, len(qs))}
 	n := 0
 	for _, s := range samples {
-		if s.hist != nil || s.inf > 0 {
+		if s.counted || s.inf > 0 {
 			return v
 		}
 		n += len(s.values)
