@@ -12,18 +12,26 @@ import (
 // preview is what a coming step costs: the planned one, or the one that admits an
 // arrival if nothing else comes.
 type preview struct {
-	total int64 // of cost; 0 = there is none
+	step  int64 // its number; none where something else came
+	total int64 // of cost
 	bin   int
 	batch models.Batch
 	cost  models.Cost
 }
 
-// holds tells whether a step is the one that was foreseen.
-func (p *preview) holds(b *models.Batch, bin int) bool {
+// check drops the preview of a step that was scheduled otherwise.
+func (p *preview) check(s int64, b *models.Batch) {
+	if p.step == s && !p.holds(b) {
+		p.step = int64(none)
+	}
+}
+
+// holds tells whether a step has the batch that was foreseen.
+func (p *preview) holds(b *models.Batch) bool {
 	// Field by field: some were just written, and a processor stalls when it loads two of
 	// those as one.
-	return p.total > 0 && p.batch.DecodeCtx == b.DecodeCtx && p.batch.PrefillArea == b.PrefillArea && p.batch.Tokens == b.Tokens &&
-		p.batch.Seqs == b.Seqs && p.batch.DecodeSeqs == b.DecodeSeqs && p.batch.PrefillTokens == b.PrefillTokens && p.bin == bin
+	return p.batch.DecodeCtx == b.DecodeCtx && p.batch.PrefillArea == b.PrefillArea && p.batch.Tokens == b.Tokens &&
+		p.batch.Seqs == b.Seqs && p.batch.DecodeSeqs == b.DecodeSeqs && p.batch.PrefillTokens == b.PrefillTokens
 }
 
 // Next implements Replica.
@@ -54,7 +62,7 @@ func (v *VLLM) Next() (clock.Time, bool) {
 // coming boundary is not quiet: that boundary, or the one after it if the running step
 // publishes nothing and the planned one is known.
 func (v *VLLM) publication() clock.Time {
-	st, then := v.at(0), v.at(1)
+	st, then := v.running, v.planned
 	if v.steps < 2 || len(st.firsts)|int(st.finals-none) != 0 || v.cfg.Spec.Drafts > 0 || v.stepping || v.halves ||
 		v.freeBlks < v.decodes+v.cfg.MaxBatchedTokens>>v.shift+v.cfg.MaxSeqs {
 		return v.run.end
@@ -62,18 +70,18 @@ func (v *VLLM) publication() clock.Time {
 	if then.same && v.bin == v.run.bin {
 		return v.run.at(v.run.n + 2)
 	}
-	if !v.ahead.holds(&then.batch, v.bin) {
+	if v.ahead.step != then.number || v.ahead.bin != v.bin {
 		b, p := &then.batch, &v.ahead.batch
 		p.Tokens, p.Seqs, p.DecodeSeqs, p.PrefillTokens = b.Tokens, b.Seqs, b.DecodeSeqs, b.PrefillTokens
 		p.DecodeCtx, p.PrefillArea = b.DecodeCtx, b.PrefillArea
-		v.foreseen()
+		v.foreseen(then.number)
 	}
 	return v.run.end.Add(clock.Duration(v.ahead.total / 1000))
 }
 
-// foreseen works out what the foreseen batch costs.
-func (v *VLLM) foreseen() {
-	v.ahead.bin = v.bin
+// foreseen works out what the foreseen batch costs, that of a step.
+func (v *VLLM) foreseen(step int64) {
+	v.ahead.step, v.ahead.bin = step, v.bin
 	v.ahead.total = v.model.StepTo(&v.ahead.cost, &v.ahead.batch, v.bin)
 }
 
@@ -108,7 +116,7 @@ func (v *VLLM) answer(ready, next clock.Time) clock.Time {
 	p := &v.ahead.batch
 	p.Tokens, p.Seqs, p.DecodeSeqs, p.PrefillTokens = v.decodes+n, v.decodes+1, v.decodes, n
 	p.DecodeCtx, p.PrefillArea = v.heldSum+quiet*int64(v.decodes), int64(n)*int64(n)>>1
-	v.foreseen()
+	v.foreseen(v.newest + quiet)
 	return begin.Add(clock.Duration(v.ahead.total / 1000))
 }
 
@@ -123,7 +131,7 @@ func (v *VLLM) admitForeseen() {
 	v.calm, v.admits = unknown, 0
 	r.n++
 	r.from, r.end = r.end, r.at(r.n+1)
-	v.turned ^= 1
+	v.pass()
 
 	i := v.front[0].row
 	v.front, v.due = v.front[:0], clock.Never
@@ -135,19 +143,20 @@ func (v *VLLM) admitForeseen() {
 	v.prompted += int64(w.target)
 	v.blocked = false
 
-	st := v.at(1)
+	st := v.planned
 	v.retired = v.newest
 	v.newest++
 	v.heldSum += int64(v.decodes)
 	v.take(v.residue.need(v.newest))
 	b := &st.batch
 	b.Seqs, b.PrefillTokens, b.PrefillArea = 0, 0, 0
-	st.loadPs, st.same = 0, false
+	st.loadPs, st.same, st.number = 0, false, v.newest
 	st.started, st.firsts, st.drafts, st.finals = append(st.started[:0], i), st.firsts[:0], st.drafts[:0], none
 	v.chunk(i, w.target, st)
 	b.DecodeSeqs, b.DecodeCtx = v.decodes, v.heldSum
 	b.Tokens = v.decodes + b.PrefillTokens
 	b.Seqs += v.decodes
+	v.ahead.check(v.newest, b)
 	v.changed = true
 	v.minFree = min(v.minFree, v.freeBlks)
 }

@@ -63,7 +63,8 @@ func (v *VLLM) schedule(now clock.Time, st *step) bool {
 		// A row that preempted itself has left an empty step: whoever fits starts now.
 		return preempted && v.steps == 0 && v.waiting.n > 0 && v.schedule(now, st)
 	}
-	st.same = !v.changed && b.PrefillTokens == 0
+	st.number, st.same = s, !v.changed && b.PrefillTokens == 0
+	v.ahead.check(s, b)
 	v.changed = b.PrefillTokens > 0 || v.apart && (v.idle.rows > 0 || v.waste.rows > 0 || v.spec.rows > 0)
 	v.newest = s
 	v.steps++
@@ -80,7 +81,8 @@ func (v *VLLM) again(s int64, growth int32, st *step) {
 	b := &st.batch
 	b.Tokens, b.Seqs, b.DecodeSeqs, b.PrefillTokens = v.decodes, v.decodes, v.decodes, 0
 	b.DecodeCtx, b.PrefillArea = v.heldSum, 0
-	st.loadPs, st.same = 0, true
+	st.loadPs, st.same, st.number = 0, true, s
+	v.ahead.check(s, b)
 	st.started, st.firsts, st.drafts, st.finals = st.started[:0], st.firsts[:0], st.drafts[:0], none
 	v.steps++
 }

@@ -73,7 +73,7 @@ func (v *VLLM) begin(now clock.Time, st *step) {
 	r.t0, r.n, r.bin, r.from = now, 0, v.bin, now
 	r.booked, r.bookedTo = 0, now
 	r.rows = int64(st.batch.DecodeSeqs)
-	if v.ahead.holds(&st.batch, v.bin) {
+	if v.ahead.step == st.number && v.ahead.bin == v.bin {
 		r.cost = v.ahead.cost
 		r.a = v.ahead.total
 	} else {
@@ -120,11 +120,11 @@ func (v *VLLM) boundary(limit clock.Time) {
 	if v.stepping {
 		v.book(r.n, now)
 	}
-	st, then := v.at(0), v.at(1)
+	st, then := v.running, v.planned
 	if len(st.firsts)|len(st.drafts)|int(st.finals-none) != 0 {
 		v.publish(now, st)
 	}
-	v.turned ^= 1
+	v.pass()
 	if v.steps--; v.steps == 0 {
 		v.start(now)
 		return
@@ -159,7 +159,7 @@ func (v *VLLM) foresee() {
 	// What comes out one way or the other by chance is asked first, because it decides
 	// nearly always: a branch that a processor mispredicts costs as much as thirty
 	// instructions.
-	if v.steps == 2 && !v.at(1).same || v.changed || len(v.joiners)|int(v.at(0).batch.PrefillTokens) != 0 ||
+	if v.steps == 2 && !v.planned.same || v.changed || len(v.joiners)|int(v.running.batch.PrefillTokens) != 0 ||
 		v.waiting.n > 0 && !v.blocked || v.steps < v.depth || v.bin != v.run.bin || v.stepping {
 		return
 	}
@@ -209,9 +209,10 @@ func (v *VLLM) skip(n int64) {
 	v.newest += n
 	v.retired += n
 	v.heldSum += n * int64(v.decodes)
-	v.at(v.steps - 1).batch.DecodeCtx = v.heldSum
+	last := v.at(v.steps - 1)
+	last.batch.DecodeCtx, last.number = v.heldSum, v.newest
 	if v.steps == 2 {
-		v.at(0).batch.DecodeCtx = v.heldSum - int64(v.decodes)
+		v.running.batch.DecodeCtx = v.heldSum - int64(v.decodes)
 	}
 }
 

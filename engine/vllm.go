@@ -28,12 +28,13 @@ type VLLM struct {
 
 	// The newest scheduled step and what decodes in it.
 	newest   int64
-	retired  int64  // newest step whose finished rows have left the aggregates
-	turned   uint32 // place of the running step in the ring
-	steps    int    // of the ring in use: the running one and, with async scheduling, the planned one
-	depth    int    // steps whose composition is fixed ahead
-	heldSum  int64  // KV tokens of decoding rows in step newest
-	decodes  int32  // decoding rows
+	retired  int64 // newest step whose finished rows have left the aggregates
+	running  *step // in the ring
+	planned  *step // the one after it
+	steps    int   // of the ring in use: the running one and, with async scheduling, the planned one
+	depth    int   // steps whose composition is fixed ahead
+	heldSum  int64 // KV tokens of decoding rows in step newest
+	decodes  int32 // decoding rows
 	freeBlks int32
 	minFree  int32
 	rejects  int32 // of front: too long for the engine
@@ -105,6 +106,7 @@ func (s *someRows) add(rows int32, held int64) {
 // step is one scheduled step.
 type step struct {
 	batch   models.Batch
+	number  int64
 	loadPs  int64   // time to load from the second tier before it
 	same    bool    // same rows as the step before, all decoding
 	started []int32 // rows admitted in it, their first token still to come
@@ -113,8 +115,16 @@ type step struct {
 	finals  int32   // list of rows that make their last token
 }
 
-// at returns the running step (0), the one after it (1), and so on round the ring.
-func (v *VLLM) at(k int) *step { return &v.ring[(v.turned+uint32(k))&1] }
+// at returns the running step (0) or the one after it (1).
+func (v *VLLM) at(k int) *step {
+	if k == 0 {
+		return v.running
+	}
+	return v.planned
+}
+
+// pass makes the planned step the running one, and its place free for the next.
+func (v *VLLM) pass() { v.running, v.planned = v.planned, v.running }
 
 // arrival is a request on its way through the front end.
 type arrival struct {
@@ -151,6 +161,8 @@ func NewVLLM(cfg Config) *VLLM {
 	v.store.init(cfg.Offload)
 	v.cache.store = &v.store
 	v.lists()
+	v.running, v.planned = &v.ring[0], &v.ring[1]
+	v.ahead.step = int64(none)
 	v.front = v.inbox[:0]
 	v.caching, v.stepping, v.publishPs = cfg.PrefixCache, cfg.Stepping, cfg.Host.PublishPerSeqPs
 	v.filing = cfg.PrefixCache && cfg.Offload.Blocks > 0 // the second tier keeps all
@@ -325,7 +337,7 @@ func (v *VLLM) kick(now clock.Time) {
 func (v *VLLM) start(now clock.Time) {
 	for v.steps < v.depth && v.schedule(now, v.at(v.steps)) {
 	}
-	switch st, r := v.at(0), &v.run; {
+	switch st, r := v.running, &v.run; {
 	case v.steps == 0:
 		r.end = clock.Never
 	case st.same && v.bin == r.bin && r.end != clock.Never:
