@@ -19,7 +19,9 @@ type preview struct {
 	cost  models.Cost
 }
 
-// check drops the preview of a step that was scheduled otherwise.
+// check drops the preview of a step that was scheduled otherwise. That need not be asked
+// of a step like the one before: it begins anew only at another clock than that of the
+// preview. Nor of one that admits what was foreseen: nothing has touched the replica since.
 func (p *preview) check(s int64, b *models.Batch) {
 	if p.step == s && !p.holds(b) {
 		p.step = int64(none)
@@ -156,7 +158,6 @@ func (v *VLLM) admitForeseen() {
 	b.DecodeSeqs, b.DecodeCtx = v.decodes, v.heldSum
 	b.Tokens = v.decodes + b.PrefillTokens
 	b.Seqs += v.decodes
-	v.ahead.check(v.newest, b)
 	v.changed = true
 	v.minFree = min(v.minFree, v.freeBlks)
 }

@@ -82,7 +82,6 @@ func (v *VLLM) again(s int64, growth int32, st *step) {
 	b.Tokens, b.Seqs, b.DecodeSeqs, b.PrefillTokens = v.decodes, v.decodes, v.decodes, 0
 	b.DecodeCtx, b.PrefillArea = v.heldSum, 0
 	st.loadPs, st.same, st.number = 0, true, s
-	v.ahead.check(s, b)
 	st.started, st.firsts, st.drafts, st.finals = st.started[:0], st.firsts[:0], st.drafts[:0], none
 	v.steps++
 }
