@@ -164,8 +164,6 @@ func (v *VLLM) admitForeseen() {
 
 // Soon implements Replica.
 func (v *VLLM) Soon() {
-	prefetch.Lines(unsafe.Pointer(v), int(unsafe.Offsetof(v.cfg)+63)/64)
-	prefetch.Lines(unsafe.Pointer(&v.ring), int(unsafe.Sizeof(v.ring)/64))
-	prefetch.Lines(unsafe.Pointer(&v.spent), int(unsafe.Sizeof(v.spent)+unsafe.Sizeof(v.ahead))/64)
+	prefetch.Lines(unsafe.Pointer(v), int(unsafe.Offsetof(v.idle)+63)/64)
 	prefetch.Lines(unsafe.Pointer(&v.finish.used), len(v.finish.used)/8)
 }

@@ -224,7 +224,7 @@ func TestStretchedEqualsSteppingEqualsReference(t *testing.T) {
 		var told [2][]telling
 		var works [2][]Spent
 		for k, sc := range []scenario{s, stepped} {
-			v := NewVLLM(sc.cfg)
+			v := NewVLLM(&sc.cfg)
 			events[k] = sorted(sc.play(v, func(now clock.Time) {
 				l := v.Load(now)
 				looks[k] = append(looks[k], fmt.Sprintf("running %d waiting %d blocks %d", l.Running, l.Waiting, l.Blocks))
@@ -283,7 +283,7 @@ func TestEveryStepEqualsTheReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScenario(t)
 		s.cfg.Stepping = true
-		v, ref := NewVLLM(s.cfg), newReference(s.cfg)
+		v, ref := NewVLLM(&s.cfg), newReference(s.cfg)
 		all := rapid.Bool().Draw(t, "all filed") // as the reference does, also what nobody can find
 		v.filing = v.filing || all && s.cfg.PrefixCache
 		handles := map[int32]int32{}

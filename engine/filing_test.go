@@ -35,7 +35,7 @@ func TestFilingLateChangesNothing(t *testing.T) {
 		}
 		var seen [2][]string
 		for k := range seen {
-			v := NewVLLM(s.cfg)
+			v := NewVLLM(&s.cfg)
 			v.filing = v.filing || k == 1
 			events := sorted(s.play(v, func(now clock.Time) { seen[k] = append(seen[k], fmt.Sprintf("%+v", v.Load(now))) }))
 			seen[k] = append(seen[k], fmt.Sprintf("%+v %+v %+v %+v", events, s.told, s.works, *v.Spent(s.until)))
@@ -55,7 +55,7 @@ func TestFilingLateChangesNothing(t *testing.T) {
 // What routers are told of a cache does not depend on who has looked at the replica.
 func TestCacheIsSeenAsItIs(t *testing.T) {
 	look := func(look func(v *VLLM, now clock.Time)) int32 {
-		v := NewVLLM(Config{
+		v := NewVLLM(&Config{
 			MaxBatchedTokens: 2048, MaxSeqs: 4, MaxModelLen: 1000, BlockSize: 16, KVBlocks: 65, PrefixCache: true, ReserveFullPrompt: true,
 			Model: toy{base: 1_000_000_000, token: 100_000, ctx: 10}, Host: models.Host{Async: true},
 		})

@@ -23,8 +23,8 @@ func (g *gapSum) Gap(_ clock.Time, length clock.Duration, tokens int64) {
 // and step by step.
 func TestGapsAddUp(t *testing.T) {
 	kinds := map[string]func(Config) Replica{
-		"vllm":          func(c Config) Replica { return NewVLLM(c) },
-		"vllm stepping": func(c Config) Replica { c.Stepping = true; return NewVLLM(c) },
+		"vllm":          func(c Config) Replica { return NewVLLM(&c) },
+		"vllm stepping": func(c Config) Replica { c.Stepping = true; return NewVLLM(&c) },
 		"sglang":        func(c Config) Replica { return NewSGLang(c, SGLangOptions{ChunkTokens: 2048}) },
 		"trtllm":        func(c Config) Replica { return NewTRTLLM(c, TRTLLMOptions{Policy: GuaranteedNoEvict}) },
 		"tgi":           func(c Config) Replica { return NewTGI(c, TGIOptions{}) },

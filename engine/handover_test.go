@@ -19,7 +19,7 @@ func TestHandoverLosesNothing(t *testing.T) {
 		s := drawScenario(t)
 		s.cfg.MaxWaiting = 0
 		s.cfg.Model = toy{base: rapid.Int64Range(1_000_000, 2_000_000_000).Draw(t, "step"), token: 10_000, ctx: 100}
-		sides := [2]*VLLM{NewVLLM(s.cfg), NewVLLM(s.cfg)}
+		sides := [2]*VLLM{NewVLLM(&s.cfg), NewVLLM(&s.cfg)}
 		slow := rapid.Int64Range(0, 50_000_000).Draw(t, "transfer")
 		type event struct {
 			at   clock.Time

@@ -39,7 +39,7 @@ func mooncakeRows(t testing.TB) (rows []workloads.Row, unbounded *workloads.Reus
 // replayMooncake sends the rows one after the other to a replica, each when the one
 // before has ended, and returns what the replica found.
 func replayMooncake(rows []workloads.Row, kvBlocks int32, o Offload) Spent {
-	v := NewVLLM(Config{
+	v := NewVLLM(&Config{
 		MaxBatchedTokens: 1 << 17, MaxSeqs: 256, MaxModelLen: 1 << 17, BlockSize: 16, KVBlocks: kvBlocks, ReserveFullPrompt: true, PrefixCache: true,
 		Offload: o, Model: instant{}, Host: models.Host{Async: true},
 	})

@@ -13,7 +13,7 @@ import (
 // prompt's cached part is loaded at the link's speed instead of computed.
 func TestEvictedContentComesBackOverPCIe(t *testing.T) {
 	ttft := func(o Offload) (clock.Duration, Spent) {
-		v := NewVLLM(Config{
+		v := NewVLLM(&Config{
 			MaxBatchedTokens: 2048, MaxSeqs: 4, MaxModelLen: 1600, BlockSize: 16, KVBlocks: 102, ReserveFullPrompt: true, PrefixCache: true,
 			Model: toy{base: 1_000_000_000, token: 100_000_000}, Offload: o, // 0.1 ms per token: a block computes in 1.6 ms
 		})

@@ -43,7 +43,7 @@ func TestAChangedMindLeavesNoTrace(t *testing.T) {
 		}
 		play := func(stepping bool) string {
 			cfg.Stepping = stepping
-			v := NewVLLM(cfg)
+			v := NewVLLM(&cfg)
 			var out []Event
 			for _, a := range acts {
 				if !stepping {

@@ -76,7 +76,7 @@ func chatConfig(t testing.TB) Config {
 // BenchmarkKinds is the reference load on one replica of each kind: one operation
 // is one request. go test ./engine -run xx -bench Kinds -cpu 1
 func BenchmarkKinds(b *testing.B) {
-	kinds := append(kindsAsking(0), kind{"vllm", func(c Config) (Replica, *rowwise) { return NewVLLM(c), nil }})
+	kinds := append(kindsAsking(0), kind{"vllm", func(c Config) (Replica, *rowwise) { return NewVLLM(&c), nil }})
 	for _, k := range kinds {
 		if k.name == "sglang-mixed" || k.name == "trtllm-static" {
 			continue // one is set up for small tests, the other cannot carry this load

@@ -109,7 +109,7 @@ func TestSGLangStallsDecodingWhereVLLMMixes(t *testing.T) {
 				t.Logf("%-12s median %9v, P99 %9v, P99.9 %9v, longest %9v", name, q[0], q[1], q[2], q[3])
 				return q
 			}
-			vllm := run("vLLM", func(c Config) Replica { return NewVLLM(c) })
+			vllm := run("vLLM", func(c Config) Replica { return NewVLLM(&c) })
 			alone := run("SGLang", func(c Config) Replica { return NewSGLang(c, SGLangOptions{}) })
 			mixed := run("SGLang mixed", func(c Config) Replica { return NewSGLang(c, SGLangOptions{MixedChunk: true}) })
 			if d := alone[0] - vllm[0]; d < 0 || d > vllm[0]/10 {

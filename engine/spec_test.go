@@ -19,7 +19,7 @@ func TestSpeculationMakesTheExpectedTokensPerStep(t *testing.T) {
 		k int32
 		a float64
 	}{{1, 0.5}, {3, 0.7}, {4, 0.9}, {5, 0}} {
-		v := NewVLLM(Config{
+		v := NewVLLM(&Config{
 			MaxBatchedTokens: 2048, MaxSeqs: 16, MaxModelLen: 60_000, BlockSize: 16, KVBlocks: 8000, Model: plainToy,
 			Spec: Spec{Drafts: c.k, Accept: c.a, Draws: rng.New(1, rng.HitJoin, "x")},
 		})
@@ -43,7 +43,7 @@ func TestSpeculationLosesNothing(t *testing.T) {
 		s := drawScenario(t)
 		s.cfg.Spec = Spec{Drafts: rapid.Int32Range(1, 5).Draw(t, "drafts"), Accept: rapid.Float64Range(0, 0.95).Draw(t, "accept"), DraftPs: 1000, Draws: rng.New(2, rng.HitJoin, "x")}
 		s.cfg.Host.Async = false
-		v := NewVLLM(s.cfg)
+		v := NewVLLM(&s.cfg)
 		in := 0
 		for _, a := range s.acts {
 			if !a.look && a.req.Prompt > 0 {
@@ -77,7 +77,7 @@ func TestSpeculationLosesNothing(t *testing.T) {
 // costs little more with drafts in it.
 func TestSpeculationShortensDecode(t *testing.T) {
 	run := func(spec Spec) clock.Time {
-		v := NewVLLM(Config{MaxBatchedTokens: 2048, MaxSeqs: 64, MaxModelLen: 4000, BlockSize: 16, KVBlocks: 4000, Model: toy{base: 8_000_000_000, token: 1_000_000, ctx: 1000}, Host: models.Host{}, Spec: spec})
+		v := NewVLLM(&Config{MaxBatchedTokens: 2048, MaxSeqs: 64, MaxModelLen: 4000, BlockSize: 16, KVBlocks: 4000, Model: toy{base: 8_000_000_000, token: 1_000_000, ctx: 1000}, Host: models.Host{}, Spec: spec})
 		for i := range int32(20) {
 			v.Submit(0, &workloads.Request{ID: i, Prompt: 200, Output: 300})
 		}

@@ -64,6 +64,7 @@ type VLLM struct {
 	chunked []int32 // rows with a chunk whose blocks are not yet filed
 	rows    table
 	model   models.Filler
+	cfg     *Config // replicas may share it
 	order   order
 	others  int64 // KV tokens of rows that run but do not decode
 	residue residues
@@ -73,7 +74,6 @@ type VLLM struct {
 	prompted          int64 // tokens of admitted prompts, and of what was made before a preemption
 	hitTokens         int64 // of them: found in the prefix cache
 
-	cfg   Config
 	ring  [2]step
 	inbox [2]arrival       // where front begins
 	small [smallRoom]int32 // where short lists begin
@@ -108,11 +108,11 @@ type step struct {
 	batch   models.Batch
 	number  int64
 	loadPs  int64   // time to load from the second tier before it
-	same    bool    // same rows as the step before, all decoding
 	started []int32 // rows admitted in it, their first token still to come
 	firsts  []int32 // rows that make their first token
 	drafts  []int32 // rows that speculate
 	finals  int32   // list of rows that make their last token
+	same    bool    // same rows as the step before, all decoding
 }
 
 // at returns the running step (0) or the one after it (1).
@@ -134,9 +134,10 @@ type arrival struct {
 	id     int32
 }
 
-// NewVLLM returns an idle replica. It panics when the limits contradict each
-// other: the caller validates them with the experiment.
-func NewVLLM(cfg Config) *VLLM {
+// NewVLLM returns an idle replica, which keeps cfg: it must not change, and other replicas
+// may share it. It panics when the limits contradict each other: the caller validates
+// them with the experiment.
+func NewVLLM(cfg *Config) *VLLM {
 	if cfg.BlockSize < 1 || cfg.BlockSize&(cfg.BlockSize-1) != 0 || cfg.KVBlocks < 2 || cfg.MaxSeqs < 1 || cfg.MaxSeqs > maxRows || cfg.MaxBatchedTokens < cfg.MaxSeqs ||
 		(cfg.MaxModelLen+cfg.BlockSize-1)/cfg.BlockSize > cfg.KVBlocks-1 {
 		panic(fmt.Sprintf("engine: impossible limits: block size %d, %d blocks, %d sequences, %d tokens per step, %d tokens of context", cfg.BlockSize, cfg.KVBlocks, cfg.MaxSeqs, cfg.MaxBatchedTokens, cfg.MaxModelLen))

@@ -19,7 +19,7 @@ func BenchmarkVLLMPrefixCache(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			cfg := chatConfig(b)
 			cfg.PrefixCache = c.unit > 0
-			v := NewVLLM(cfg)
+			v := NewVLLM(&cfg)
 			load := newChat(6.15)
 			var out []Event
 			b.ReportAllocs()

@@ -48,7 +48,7 @@ func (sc kindScenario) vllmConfig(f fields) Config {
 // vllmTable runs a scenario and writes a line per step.
 func (sc kindScenario) vllmTable(t *testing.T, out *strings.Builder, f fields) {
 	cfg := sc.vllmConfig(f)
-	v := NewVLLM(cfg)
+	v := NewVLLM(&cfg)
 	fmt.Fprintln(out, f.line)
 	var raw strings.Builder
 	w := tabwriter.NewWriter(&raw, 0, 0, 2, ' ', 0)

@@ -59,7 +59,7 @@ type headOfLine struct {
 func runHeadOfLine(t *testing.T, made int64, skip int32) (h headOfLine) {
 	cfg := l40s8B(t)
 	cfg.KVBlocks, cfg.MaxModelLen, cfg.SkipAhead, cfg.Stepping = 1400, 17408, skip, true
-	v := NewVLLM(cfg)
+	v := NewVLLM(&cfg)
 	var ends []clock.Time // of steps
 	sent := map[int32]clock.Time{0: 0}
 	var young []float64

@@ -95,7 +95,8 @@ func TestPreemptionStaysHealthyWhenTheKVPoolIsFull(t *testing.T) {
 	w := tabwriter.NewWriter(&raw, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "prompts/outputs\trate\tmean KV use\twaiting at the end\tpreempted\tof these once\tmost\tsteps with one victim\t")
 	run := func(name string, perSec float64, shape func(*workloads.Request)) health {
-		h := measureHealth(t, NewVLLM(l40s8B(t)), newChat(perSec), 20_000, shape)
+		cfg := l40s8B(t)
+		h := measureHealth(t, NewVLLM(&cfg), newChat(perSec), 20_000, shape)
 		fmt.Fprintf(w, "%s\t%.2f/s\t%.1f %%\t%d\t%.1f %%\t%.1f %%\t%d\t%.1f %%\t\n", name, perSec, 100*h.kv, h.waiting,
 			100*h.share(), 100*h.onceShare(), h.most, 100*float64(h.single)/float64(max(1, h.steps)))
 		return h
@@ -130,7 +131,7 @@ func TestEveryStepOfVLLMGetsOn(t *testing.T) {
 			s.cfg.KVBlocks, s.cfg.WatermarkBlocks = 1+(s.cfg.MaxModelLen+s.cfg.BlockSize-1)/s.cfg.BlockSize, 0
 		}
 		burst := rapid.Bool().Draw(t, "burst")
-		v := NewVLLM(s.cfg)
+		v := NewVLLM(&s.cfg)
 		ends := map[int32]int{}
 		submitted, bound, instants := 0, int64(0), int64(0)
 		drain := func(until clock.Time) {

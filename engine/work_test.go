@@ -27,7 +27,7 @@ func TestWorkDoesNotFollowOutputLength(t *testing.T) {
 		cfg := chatConfig(t)
 		m := &counted{StepModel: cfg.Model}
 		cfg.Model = m
-		v := NewVLLM(cfg)
+		v := NewVLLM(&cfg)
 		load := newChat(perSec)
 		const n = 3000
 		looks := 0

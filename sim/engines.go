@@ -6,11 +6,40 @@ import (
 	"slosim/sim/rng"
 )
 
-// newReplica returns an idle replica of a pool.
-func (p *plan) newReplica(pool int, seed uint64, g engine.Gaps) engine.Replica {
+// newReplica returns an idle replica of a pool. All those that draw nothing of their own
+// share one configuration: many would take much of a processor's cache.
+func (p *plan) newReplica(f *fleet, seed uint64, g engine.Gaps) engine.Replica {
+	spec := &p.exp.Pools[f.index]
+	e := &spec.Engine
+	if f.config == nil || e.SpecDrafts > 0 {
+		f.config = p.engineConfig(f.index, seed, g)
+	}
+	cfg := f.config
+	switch e.Kind {
+	case "sglang":
+		return engine.NewSGLang(*cfg, engine.SGLangOptions{ChunkTokens: e.ChunkTokens, Conservativeness: e.Conservativeness, MixedChunk: e.MixedChunk, MaxNewTokens: e.MaxNewTokens})
+	case "trtllm":
+		policy := map[string]engine.CapacityPolicy{"max_utilization": engine.MaxUtilization, "static_batch": engine.StaticBatch}[e.CapacityPolicy]
+		if policy == 0 {
+			policy = engine.GuaranteedNoEvict
+		}
+		return engine.NewTRTLLM(*cfg, engine.TRTLLMOptions{Policy: policy, MaxNewTokens: e.MaxNewTokens})
+	case "tgi":
+		return engine.NewTGI(*cfg, engine.TGIOptions{
+			MaxBatchPrefillTokens: e.MaxBatchPrefillTokens, MaxBatchTotalTokens: int64(e.MaxBatchTotalTokens),
+			WaitingServedRatio: e.WaitingServedRatio, MaxWaitingTokens: int(e.MaxWaitingTokens), MaxNewTokens: e.MaxNewTokens,
+		})
+	case "static":
+		return engine.NewStatic(*cfg)
+	}
+	return engine.NewVLLM(cfg)
+}
+
+// engineConfig returns how the replicas of a pool schedule.
+func (p *plan) engineConfig(pool int, seed uint64, g engine.Gaps) *engine.Config {
 	spec := &p.exp.Pools[pool]
 	e := &spec.Engine
-	cfg := engine.Config{
+	return &engine.Config{
 		MaxBatchedTokens:  e.MaxBatchedTokens,
 		MaxSeqs:           e.MaxSeqs,
 		MaxModelLen:       e.MaxModelLen,
@@ -35,24 +64,6 @@ func (p *plan) newReplica(pool int, seed uint64, g engine.Gaps) engine.Replica {
 		Clock:    spec.startBin(),
 		Gaps:     g,
 	}
-	switch e.Kind {
-	case "sglang":
-		return engine.NewSGLang(cfg, engine.SGLangOptions{ChunkTokens: e.ChunkTokens, Conservativeness: e.Conservativeness, MixedChunk: e.MixedChunk, MaxNewTokens: e.MaxNewTokens})
-	case "trtllm":
-		policy := map[string]engine.CapacityPolicy{"max_utilization": engine.MaxUtilization, "static_batch": engine.StaticBatch}[e.CapacityPolicy]
-		if policy == 0 {
-			policy = engine.GuaranteedNoEvict
-		}
-		return engine.NewTRTLLM(cfg, engine.TRTLLMOptions{Policy: policy, MaxNewTokens: e.MaxNewTokens})
-	case "tgi":
-		return engine.NewTGI(cfg, engine.TGIOptions{
-			MaxBatchPrefillTokens: e.MaxBatchPrefillTokens, MaxBatchTotalTokens: int64(e.MaxBatchTotalTokens),
-			WaitingServedRatio: e.WaitingServedRatio, MaxWaitingTokens: int(e.MaxWaitingTokens), MaxNewTokens: e.MaxNewTokens,
-		})
-	case "static":
-		return engine.NewStatic(cfg)
-	}
-	return engine.NewVLLM(cfg)
 }
 
 // startBin returns the clock bin at which a pool starts: the maximum, or 0

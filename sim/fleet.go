@@ -22,6 +22,7 @@ const (
 
 // fleet is the replicas of one pool.
 type fleet struct {
+	config   *engine.Config // of its replicas, once there are any
 	index    int
 	spec     *Pool
 	first    int32 // of the cluster's replicas
@@ -69,7 +70,7 @@ func (c *cluster) newFleet(k int, seed uint64) {
 		router: c.plan.newRouter(k, seed), since: clock.Time(-c.plan.exp.Warmup),
 	}
 	for i := range n {
-		c.replicas = append(c.replicas, c.plan.replica(k, rng.Derive(seed, len(c.replicas)), meter))
+		c.replicas = append(c.replicas, c.plan.replica(&f, rng.Derive(seed, len(c.replicas)), meter))
 		c.home = append(c.home, int32(k))
 		if i < spec.Replicas {
 			f.stage[i] = serving
@@ -163,7 +164,7 @@ func (c *cluster) rebuild(now clock.Time, f *fleet, i int) {
 	g := f.first + int32(i)
 	c.oldSteps += c.replicas[g].Spent(now).Steps
 	f.built[i]++
-	c.replicas[g] = c.plan.replica(f.index, rng.Derive(rng.Derive(c.seed, int(g)), int(f.built[i])), c.gaps[f.index])
+	c.replicas[g] = c.plan.replica(f, rng.Derive(rng.Derive(c.seed, int(g)), int(f.built[i])), c.gaps[f.index])
 	c.replicas[g].Advance(now, nil)
 	if bin := c.mon.bin(f.index, i); bin != 0 {
 		c.replicas[g].SetClock(now, bin)

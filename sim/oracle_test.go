@@ -45,7 +45,7 @@ func queueing(customers, perMs float64, prompt, output workloads.Dist) Experimen
 func simulate(t *testing.T, e Experiment, model models.StepModel, make func() engine.Replica) (*cluster, *rep) {
 	t.Helper()
 	p := &plan{exp: e, phases: phasesOf(e), models: []models.StepModel{model}, poolOf: []int32{0}, poolsOf: [][]int32{nil}, overflow: []int32{-1}, prefillOf: []int32{-1}}
-	p.replica = func(int, uint64, engine.Gaps) engine.Replica { return make() }
+	p.replica = func(*fleet, uint64, engine.Gaps) engine.Replica { return make() }
 	p.addGroups()
 	p.addGoals()
 	p.windows, p.width = 1, e.Duration
@@ -63,7 +63,7 @@ func simulate(t *testing.T, e Experiment, model models.StepModel, make func() en
 // syncEngine is the real scheduler as a single server: one request at a time, no
 // host overhead, service = its prompt's one step.
 func syncEngine() engine.Replica {
-	return engine.NewVLLM(engine.Config{
+	return engine.NewVLLM(&engine.Config{
 		MaxBatchedTokens: math.MaxInt32 / 4, MaxSeqs: 1, MaxModelLen: math.MaxInt32 / 4, BlockSize: 1 << 20, KVBlocks: 1024,
 		Model: linear{perToken},
 	})
@@ -161,7 +161,7 @@ func TestTimeInSystemIsTheIntegralOfTheNumber(t *testing.T) {
 	e := queueing(200_000, 0.012, workloads.Dist{Kind: "lognormal", Mean: 900, P99: 5000}, workloads.Dist{Kind: "exponential", Mean: 40})
 	var w *watched
 	c, r := simulate(t, e, linear{20_000_000}, func() engine.Replica {
-		w = &watched{Replica: engine.NewVLLM(engine.Config{
+		w = &watched{Replica: engine.NewVLLM(&engine.Config{
 			MaxBatchedTokens: 4096, MaxSeqs: 64, MaxModelLen: 60_000, BlockSize: 16, KVBlocks: 4000, Model: linear{20_000_000},
 			Host: models.Host{Async: true, FrontFixedPs: 4_500_000_000, PublishPerSeqPs: 65_000_000},
 		})}

@@ -51,7 +51,7 @@ type plan struct {
 	overflow   []int32   // pool → where it overflows to, or −1
 	prefillOf  []int32   // class → pool that computes its prompts, or −1
 	models     []models.StepModel
-	replica    func(pool int, seed uint64, g engine.Gaps) engine.Replica // makes an idle replica
+	replica    func(f *fleet, seed uint64, g engine.Gaps) engine.Replica // makes an idle replica
 	judgesGaps bool                                                      // some objective is on ITL
 	lengths    []groupLengths                                            // per group, compiled once: objectives ask thousands of times
 	goals      []goals                                                   // per group
