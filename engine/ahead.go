@@ -66,7 +66,7 @@ func (v *VLLM) Next() (clock.Time, bool) {
 func (v *VLLM) publication() clock.Time {
 	st, then := v.running, v.planned
 	if v.steps < 2 || len(st.firsts)|int(st.finals-none) != 0 || v.cfg.Spec.Drafts > 0 || v.stepping || v.halves ||
-		v.freeBlks < v.decodes+v.cfg.MaxBatchedTokens>>v.shift+v.cfg.MaxSeqs {
+		v.freeBlks < v.decodes+v.cfg.MaxBatchedTokens>>v.shift()+v.cfg.MaxSeqs {
 		return v.run.end
 	}
 	if then.same && v.bin == v.run.bin {
@@ -104,7 +104,7 @@ func (v *VLLM) answer(ready, next clock.Time) clock.Time {
 		return min(next, at)
 	}
 	n := min(v.limit(r.target), v.cfg.MaxBatchedTokens-v.decodes)
-	need := v.blocksFor(int64(r.target)) + v.cfg.WatermarkBlocks + v.decodes*int32(quiet>>v.shift+2)
+	need := v.blocksFor(int64(r.target)) + v.cfg.WatermarkBlocks + v.decodes*int32(quiet>>v.shift()+2)
 	if n <= 0 || need > v.freeBlks {
 		return min(next, at)
 	}

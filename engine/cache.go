@@ -147,17 +147,17 @@ type hit struct {
 func (v *VLLM) lookup(i int32) hit {
 	var h hit
 	r := &v.rows.rows[i]
-	most := (r.target - 1) >> v.shift
+	most := (r.target - 1) >> v.shift()
 	if !v.caching || r.loaded || !v.filing && r.hit == 0 {
 		return h
 	}
 	if r.hit > 0 { // statistical: the blocks are idle ones
-		h.blocks = min(r.hit>>v.shift, most)
+		h.blocks = min(r.hit>>v.shift(), most)
 		h.cost = h.blocks
 		return h
 	}
 	c := &v.rows.content[i].chain
-	per := c.UnitTokens() >> v.shift
+	per := c.UnitTokens() >> v.shift()
 	for u := int32(0); h.blocks < most; u++ {
 		k, ok := v.cache.index.get(c.Unit(u))
 		if !ok {
@@ -181,7 +181,7 @@ func (v *VLLM) lookup(i int32) hit {
 // second tier holds are taken with those of its first chunk.
 func (v *VLLM) reuse(i int32, h hit) {
 	r := &v.rows.rows[i]
-	r.computed = (h.blocks + h.far) << v.shift
+	r.computed = (h.blocks + h.far) << v.shift()
 	v.hitTokens += int64(r.computed)
 	r.blocks = h.blocks
 	v.others += int64(r.computed)
@@ -199,7 +199,7 @@ func (v *VLLM) reuse(i int32, h hit) {
 		left -= used
 		r.public += used
 		c.extents = append(c.extents, k)
-		if left == 0 && used == e.blocks && e.owner == none && used < c.chain.UnitTokens()>>v.shift {
+		if left == 0 && used == e.blocks && e.owner == none && used < c.chain.UnitTokens()>>v.shift() {
 			e.owner = i // goes on where the cached content ends
 		}
 	}
@@ -210,7 +210,7 @@ func (v *VLLM) reuse(i int32, h hit) {
 // among the blocks it holds.
 func (v *VLLM) file(i int32, full int32) {
 	r, c := &v.rows.rows[i], &v.rows.content[i]
-	per := c.chain.UnitTokens() >> v.shift
+	per := c.chain.UnitTokens() >> v.shift()
 	for c.filed < full {
 		u := c.filed / per
 		n := min(full, (u+1)*per) - c.filed
@@ -240,7 +240,7 @@ func (v *VLLM) file(i int32, full int32) {
 func (v *VLLM) fileChunks() {
 	for _, i := range v.chunked {
 		if r := &v.rows.rows[i]; r.state != waiting {
-			v.file(i, r.computed>>v.shift)
+			v.file(i, r.computed>>v.shift())
 		}
 	}
 	v.chunked = v.chunked[:0]
@@ -263,7 +263,7 @@ func (v *VLLM) leaveCache(i int32, held int64) {
 		if len(c.chain.IDs) > 0 { // a trace knows its prompts only
 			held = min(held, int64(r.prompt))
 		}
-		v.file(i, int32(held>>v.shift))
+		v.file(i, int32(held>>v.shift()))
 	}
 	for k := len(c.extents) - 1; k >= 0; k-- {
 		v.freeBlks += v.cache.leave(c.extents[k], i)
@@ -285,7 +285,7 @@ func (v *VLLM) Cached(r *workloads.Request) int32 {
 	if !v.caching || !r.Chain.Known() || r.Chain.UnitTokens()%v.cfg.BlockSize != 0 {
 		return 0
 	}
-	per, most := r.Chain.UnitTokens()>>v.shift, (r.Prompt-1)>>v.shift
+	per, most := r.Chain.UnitTokens()>>v.shift(), (r.Prompt-1)>>v.shift()
 	found := int32(0)
 	for u := int32(0); found < most; u++ {
 		k, ok := v.cache.index.get(r.Chain.Unit(u))
@@ -298,5 +298,5 @@ func (v *VLLM) Cached(r *workloads.Request) int32 {
 			break
 		}
 	}
-	return found << v.shift
+	return found << v.shift()
 }

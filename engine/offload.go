@@ -125,7 +125,7 @@ func (v *VLLM) beyond(c *workloads.Chain, hit, most int32) int32 {
 	if v.store.used == 0 {
 		return 0
 	}
-	per := c.UnitTokens() >> v.shift
+	per := c.UnitTokens() >> v.shift()
 	have := hit
 	for have < most {
 		u := have / per
@@ -140,12 +140,12 @@ func (v *VLLM) beyond(c *workloads.Chain, hit, most int32) int32 {
 
 // fetch loads what a hit found in the second tier; it is in use again there.
 func (v *VLLM) fetch(c *workloads.Chain, h hit, st *step) {
-	per := c.UnitTokens() >> v.shift
+	per := c.UnitTokens() >> v.shift()
 	for u := (h.blocks + h.far - 1) / per; u >= h.blocks/per; u-- {
 		k, _ := v.store.index.get(c.Unit(u))
 		v.store.unlink(k)
 		v.store.link(k)
 	}
-	v.store.loaded += int64(h.far) << v.shift
+	v.store.loaded += int64(h.far) << v.shift()
 	st.loadPs += int64(h.far) * v.store.cfg.BlockPs
 }

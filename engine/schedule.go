@@ -466,7 +466,7 @@ func (v *VLLM) admit(now clock.Time, st *step) {
 			continue
 		}
 		h := v.lookup(i)
-		n := min(v.limit(r.target-r.computed-(h.blocks+h.far)<<v.shift), budget)
+		n := min(v.limit(r.target-r.computed-(h.blocks+h.far)<<v.shift()), budget)
 		if !v.fits(r, h, n) {
 			if k++; k > int(v.cfg.SkipAhead) || k == v.waiting.n {
 				// Without the whole-prompt gate an eviction can shorten the hit and
@@ -504,7 +504,7 @@ func (v *VLLM) admit(now clock.Time, st *step) {
 // fits tells whether the free blocks admit a row with this prefix hit and a first
 // chunk of n tokens.
 func (v *VLLM) fits(r *row, h hit, n int32) bool {
-	tokens := r.computed + (h.blocks+h.far)<<v.shift + n
+	tokens := r.computed + (h.blocks+h.far)<<v.shift() + n
 	if v.cfg.ReserveFullPrompt {
 		tokens = r.target
 	}

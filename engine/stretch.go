@@ -180,11 +180,11 @@ func (v *VLLM) foresee() {
 // affordable returns for how many of n further steps of the same rows the free
 // blocks suffice. Every row takes one block per BlockSize steps.
 func (v *VLLM) affordable(n int64) int64 {
-	if v.decodes == 0 || int64(v.freeBlks) >= int64(v.decodes)*(n>>v.shift+1) {
+	if v.decodes == 0 || int64(v.freeBlks) >= int64(v.decodes)*(n>>v.shift()+1) {
 		return n
 	}
 	cycles := int64(v.freeBlks / v.decodes)
-	k := cycles << v.shift
+	k := cycles << v.shift()
 	left := v.freeBlks - int32(cycles)*v.decodes
 	for k < n {
 		left -= v.residue.need(v.newest + k + 1)
@@ -202,9 +202,9 @@ func (v *VLLM) skip(n int64) {
 	r.n += n
 	r.from, r.end = r.at(r.n), r.at(r.n+1)
 	v.calm -= n
-	cycles := n >> v.shift
+	cycles := n >> v.shift()
 	blocks := int32(cycles) * v.decodes
-	v.take(blocks + v.residue.needs(v.newest+1, n-cycles<<v.shift))
+	v.take(blocks + v.residue.needs(v.newest+1, n-cycles<<v.shift()))
 	v.minFree = min(v.minFree, v.freeBlks)
 	v.newest += n
 	v.retired += n

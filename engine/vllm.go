@@ -38,7 +38,7 @@ type VLLM struct {
 	freeBlks int32
 	minFree  int32
 	rejects  int32 // of front: too long for the engine
-	shift    uint  // log2 of the block size
+	log2     uint8 // of the block size
 	bin      int
 	drafts   int  // running rows that speculate
 	caching  bool // cfg.PrefixCache
@@ -144,7 +144,7 @@ func NewVLLM(cfg *Config) *VLLM {
 	}
 	v := &VLLM{
 		cfg:      cfg,
-		shift:    uint(bits.TrailingZeros32(uint32(cfg.BlockSize))),
+		log2:     uint8(bits.TrailingZeros32(uint32(cfg.BlockSize))),
 		freeBlks: cfg.KVBlocks - 1,
 		minFree:  cfg.KVBlocks - 1,
 		retired:  -1,
@@ -379,5 +379,8 @@ func (v *VLLM) first(i, j int32) bool {
 
 // blocksFor returns how many KV blocks hold a number of tokens.
 func (v *VLLM) blocksFor(tokens int64) int32 {
-	return int32((tokens + int64(v.cfg.BlockSize) - 1) >> v.shift)
+	return int32((tokens + v.residue.mask) >> v.shift())
 }
+
+// shift returns the log2 of the block size, and says that it is less than 32.
+func (v *VLLM) shift() uint { return uint(v.log2 & 31) }
