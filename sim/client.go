@@ -110,8 +110,10 @@ func (c *cluster) buried(now clock.Time, f *flight, e *engine.Event) {
 }
 
 // drop frees a flight's slot.
-func (c *cluster) drop(id int32) {
-	f := &c.flights[id]
+func (c *cluster) drop(id int32) { c.vacate(&c.flights[id], id) }
+
+// vacate is drop of a flight that is at hand.
+func (c *cluster) vacate(f *flight, id int32) {
 	f.live, f.dead = false, false
 	f.handle = c.free
 	c.free = id

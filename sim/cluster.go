@@ -84,18 +84,17 @@ type cluster struct {
 	replicas  []engine.Replica
 	pools     []fleet
 	home      []int32 // replica → pool
+	places    []place // of the replicas
 	seed      uint64
 	number    int       // of the replication
 	limits    []limiter // per class
 	force     []inForce // per class: what the degradation policy does
 	degraded  bool      // it does or did something
-	straight  []int32   // per class: the pool that its requests go straight to; −1 = deliver decides
 	actions   []Action
 	policy    *policy // budgets in the loop; nil = nothing depends on them
-	use       [][]use // per pool and class
 	oldSteps  int64   // of engines that were replaced
 	sources   []*source
-	speaker   int // source whose arrival is announced
+	speaker   *source // whose arrival is announced
 	flights   []flight
 	halves    []promptHalf // of flights, where any pool only prefills
 	comebacks []comeback
@@ -107,6 +106,9 @@ type cluster struct {
 	mon       *monitor
 	gaps      []*gapMeter // per pool
 	phase     int32
+	phaseEnd  clock.Time // of the phase
+	end       clock.Time // of the counted span
+	network   clock.Duration
 	open      int64 // counted requests not yet finished
 	ended     bool
 	backlog   [2]int64 // requests in flight one day before the end, and at the end
@@ -121,6 +123,7 @@ type cluster struct {
 func newCluster(p *plan, seed uint64, covered *atomic.Int64) (*cluster, error) {
 	start := clock.Time(-p.exp.Warmup)
 	c := &cluster{plan: p, free: -1, spare: -1, rec: newRecorder(p), covered: covered}
+	c.phaseEnd, c.end, c.network = p.phases[0].to, clock.Time(p.exp.Duration), p.exp.Network
 	c.seed = seed
 	c.watchTTFT()
 	c.rec.addPromises(seed)
@@ -135,14 +138,13 @@ func newCluster(p *plan, seed uint64, covered *atomic.Int64) (*cluster, error) {
 	}
 	for k := range p.exp.Pools {
 		c.newFleet(k, seed)
-		c.use = append(c.use, make([]use, len(p.exp.Traffic)))
 	}
 	for k := range c.pools {
 		f := &c.pools[k]
 		f.replicas = c.replicas[f.first : int(f.first)+len(f.views)]
-	}
-	for k := range p.exp.Traffic {
-		c.straight = append(c.straight, c.straightTo(k))
+		for i := range f.views {
+			c.places = append(c.places, place{pool: f, view: &f.views[i], index: i})
+		}
 	}
 	c.loop = kernel.NewLoop(len(c.replicas), start)
 	if len(c.replicas) > fitCache {
@@ -154,6 +156,7 @@ func newCluster(p *plan, seed uint64, covered *atomic.Int64) (*cluster, error) {
 		if err != nil {
 			return nil, err
 		}
+		s.straight = c.straightTo(k)
 		c.sources = append(c.sources, s)
 	}
 	c.mon = newMonitor(c)
@@ -203,19 +206,19 @@ func (c *cluster) run(ctx context.Context) error {
 
 // announce picks the source with the earliest arrival and returns its time.
 func (c *cluster) announce() clock.Time {
-	first, speaker := c.sources[0].next.Send, 0
-	for k, s := range c.sources[1:] {
-		if at := s.next.Send; at < first {
-			first, speaker = at, k+1
+	first := c.sources[0]
+	for _, s := range c.sources[1:] {
+		if s.next.Send < first.next.Send {
+			first = s
 		}
 	}
-	c.speaker = speaker
-	return first
+	c.speaker = first
+	return first.next.Send
 }
 
 // Arrive implements kernel.World.
 func (c *cluster) Arrive(now clock.Time) clock.Time {
-	s := c.sources[c.speaker]
+	s := c.speaker
 	if now >= 0 && !c.ended {
 		s.offered++
 	}
@@ -230,6 +233,9 @@ func (c *cluster) Arrive(now clock.Time) clock.Time {
 		if err := s.draw(); err != nil {
 			c.stopFor(err)
 		}
+	}
+	if len(c.sources) == 1 {
+		return s.next.Send
 	}
 	return c.announce()
 }
@@ -320,39 +326,46 @@ func (c *cluster) send(now clock.Time, s *source, r *workloads.Request, user, at
 	id := c.free
 	if id < 0 {
 		id = int32(len(c.flights))
-		c.flights = append(c.flights, flight{})
-	} else {
-		c.free = c.flights[id].handle
+		c.flights = append(c.flights, flight{handle: c.free})
 	}
 	f := &c.flights[id]
+	c.free = f.handle
 	f.renew(r, id, now)
-	f.group = c.plan.groupOf[r.Class][r.Cohort]
+	f.group = s.groups[r.Cohort]
 	f.user, f.attempt = user, attempt
 	c.inFlight++
 	s.inFlight++
 	c.sent++
-	if now >= 0 && now < clock.Time(c.plan.exp.Duration) {
-		for now >= c.plan.phases[c.phase].to {
+	if now >= 0 && now < c.end {
+		for now >= c.phaseEnd {
 			c.phase++
+			c.phaseEnd = c.plan.phases[c.phase].to
 		}
 		f.phase = int16(c.phase)
 		c.open++
 		c.rec.arrival(f)
+	} else {
+		f.phase, f.window, f.cell, f.span = 0, -1, nil, nil
 	}
 	if s.arms {
 		c.arm(now, id, &c.plan.exp.Traffic[s.class].Client)
 	}
-	if c.plan.exp.Network > 0 {
-		c.loop.At(now.Add(c.plan.exp.Network), timerDeliver, int64(id))
-		return
+	switch p := s.straight; {
+	case c.network > 0:
+		c.loop.At(now.Add(c.network), timerDeliver, int64(id))
+	case p != nil && len(p.ups) > 0 && !c.degraded:
+		f.fit(p)
+		c.submit(now, f, p)
+	default:
+		c.deliver(now, id)
 	}
-	c.deliver(now, id)
 }
 
-// renew makes a slot of the table a new request's.
+// renew makes a slot of the table a new request's; where it is counted is still to be
+// said.
 func (f *flight) renew(r *workloads.Request, id int32, now clock.Time) {
-	f.first, f.cell, f.span = clock.Never, nil, nil
-	f.phase, f.window, f.replica, f.handle, f.gate = 0, -1, -1, 0, 0
+	f.first = clock.Never
+	f.replica, f.handle, f.gate = -1, 0, 0
 	f.serial++
 	f.held, f.since = 0, 0
 	f.live, f.admitted, f.backlog, f.dead, f.split = true, false, false, false, false
@@ -379,44 +392,36 @@ func (c *cluster) rouse(i int32) {
 func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 	r := c.replicas[i]
 	events := r.Advance(now, c.events[:0])
-	c.events, c.touched = events, false
-	for k := range events {
-		prefetch.Lines(unsafe.Pointer(&c.flights[events[k].ID]), 2) // while Next looks
+	if c.touched = false; cap(events) > cap(c.events) {
+		c.events = events // it has grown
 	}
-	next, ok := r.Next()
-	for k := range events {
-		e := &events[k]
-		f := &c.flights[e.ID]
-		if f.dead && e.Kind != engine.Preempted {
+	if len(events) == 0 {
+		next, _ := r.Next()
+		return next
+	}
+	e := &events[0] // nearly always the only one
+	f := &c.flights[e.ID]
+	prefetch.Two(unsafe.Pointer(f)) // while Next looks
+	next, _ := r.Next()
+	for k := 1; ; k++ {
+		switch on := &c.places[i]; {
+		case f.dead && e.Kind != engine.Preempted:
 			c.buried(now, f, e)
-			continue
+		case e.Kind == engine.FirstToken:
+			c.begins(f, e, on)
+		case e.Kind == engine.Finished || e.Kind == engine.Rejected:
+			c.ends(now, f, e, on)
+		default:
+			c.happens(now, i, f, e)
 		}
-		switch e.Kind {
-		case engine.FirstToken:
-			c.begins(i, f, e)
-		case engine.KVReady:
-			c.kvReady(now, f, e)
-		case engine.Reserved:
-			c.reserved(now, f, e)
-		case engine.Finished:
-			c.finishes(now, i, f, e)
-		case engine.Rejected:
-			c.letGo(now, f, e.ID)
-			if f.window >= 0 {
-				c.rec.rejected(f, e.At, refusalOf(e))
-			}
-			c.tell(f, e)
-			p, at := c.fleetOf(i)
-			c.ends(now, f, e, p, at)
-		case engine.Preempted:
-			c.mon.preempted(i, e)
+		if k >= len(events) {
+			break
 		}
+		e = &events[k]
+		f = &c.flights[e.ID] // now: the table may have moved
 	}
 	if c.touched { // by what an event led to
-		next, ok = r.Next()
-	}
-	if !ok {
-		return clock.Never
+		next, _ = r.Next()
 	}
 	return next
 }
@@ -428,51 +433,63 @@ func (c *cluster) Soon(i int32) {
 	}
 }
 
-// begins notes the first token of a request on replica i.
-func (c *cluster) begins(i int32, f *flight, e *engine.Event) {
+// happens handles the rarer events of a request on replica i.
+func (c *cluster) happens(now clock.Time, i int32, f *flight, e *engine.Event) {
+	switch e.Kind {
+	case engine.KVReady:
+		c.kvReady(now, f, e)
+	case engine.Reserved:
+		c.reserved(now, f, e)
+	case engine.Preempted:
+		c.mon.preempted(i, e)
+	}
+}
+
+// begins notes the first token of a request on the replica at a place.
+func (c *cluster) begins(f *flight, e *engine.Event, on *place) {
 	if f.split {
 		c.halves[e.ID].stamp(e)
 	}
 	f.first = e.At
-	p, at := c.fleetOf(i)
-	p.answered(f, at)
+	on.view.answered(f)
 	if f.window >= 0 {
 		c.rec.firstToken(f, e)
 	}
 }
 
-// finishes notes its last token.
-func (c *cluster) finishes(now clock.Time, i int32, f *flight, e *engine.Event) {
-	if f.split {
-		c.halves[e.ID].stamp(e)
-	}
-	if f.window >= 0 {
-		c.rec.finished(f, e)
-	}
-	c.rec.completed(f, e)
-	if c.plan.served != nil {
+// ends notes the end of a request on the replica at a place: its last token, or that it
+// is rejected. The client learns of it when the last token is visible.
+func (c *cluster) ends(now clock.Time, f *flight, e *engine.Event, on *place) {
+	failed := false
+	if e.Kind == engine.Finished {
+		in := f.req.Prompt
+		if f.split {
+			c.halves[e.ID].stamp(e)
+			in = 0 // computed in the prefill pool
+		}
+		if f.window >= 0 {
+			c.rec.finished(f, e)
+		}
+		c.rec.completed(f, e)
+		if c.plan.served != nil {
+			c.tell(f, e)
+		}
+		on.pool.used(f, in, f.req.Output)
+	} else {
+		failed = e.Reason == engine.QueueFull
+		c.letGo(now, f, e.ID)
+		if f.window >= 0 {
+			c.rec.rejected(f, e.At, refusalOf(e))
+		}
 		c.tell(f, e)
 	}
-	in := f.req.Prompt
-	if f.split {
-		in = 0 // computed in the prefill pool
-	}
-	p, at := c.fleetOf(i)
-	c.used(f, p, in, f.req.Output)
-	c.ends(now, f, e, p, at)
-}
-
-// ends takes a finished or rejected request off its replica, the i-th of a pool. The
-// client learns of it when the last token is visible.
-func (c *cluster) ends(now clock.Time, f *flight, e *engine.Event, p *fleet, i int) {
-	c.leaves(f, p, i)
+	c.leaves(f, on)
 	c.discharge(f)
 	c.inFlight--
 	if f.window >= 0 {
 		c.open--
 		c.stopWhenDecided()
 	}
-	failed := e.Kind == engine.Rejected && e.Reason == engine.QueueFull
 	s := c.sources[f.req.Class]
 	switch {
 	case s.waits && e.At > now:
@@ -482,7 +499,7 @@ func (c *cluster) ends(now clock.Time, f *flight, e *engine.Event, p *fleet, i i
 		c.release(now, e.ID, failed)
 	default:
 		s.inFlight--
-		c.drop(e.ID)
+		c.vacate(f, e.ID)
 	}
 }
 

@@ -26,9 +26,9 @@ type ClassCost struct {
 }
 
 // used books a finished request, or its half, on its pool.
-func (c *cluster) used(f *flight, p *fleet, in, out int32) {
+func (p *fleet) used(f *flight, in, out int32) {
 	if f.window >= 0 {
-		u := &c.use[p.index][f.req.Class]
+		u := &p.use[f.req.Class]
 		u.requests++
 		u.in += int64(in)
 		u.out += int64(out)

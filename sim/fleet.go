@@ -32,7 +32,10 @@ type fleet struct {
 	serial   []uint32 // of each stage: a timer of an older one is void
 	ups      []int32  // serving replicas, in order
 	router   Router
+	counts   *leastOutstanding // the router, if it is this one: it counts along
+	longest  int32             // context that the engine takes
 	gate     gateway
+	use      []use // per class
 
 	least, most int32 // polled load: scratch of a router
 
@@ -48,6 +51,14 @@ type fleet struct {
 	rolling []bool       // of each replica: a rollout has it in hand
 	rollout bool         // one is under way
 	warm    []clock.Time // of each place in the warm pool: from when on it is filled
+}
+
+// place is where a replica stands: its pool, and what the gateway counts of it. Neither
+// moves in the tables once a cluster is built.
+type place struct {
+	pool  *fleet
+	view  *View
+	index int // of the pool's replicas
 }
 
 // Limit is how many replicas a pool may ever have.
@@ -67,7 +78,7 @@ func (c *cluster) newFleet(k int, seed uint64) {
 		index: k, spec: spec, first: int32(len(c.replicas)), views: make([]View, n), stage: make([]lifeStage, n), serial: make([]uint32, n), built: make([]int32, n),
 		faults: make([]int, n), slows: make([][]int, n),
 		handing: make([]int32, n), rolling: make([]bool, n),
-		router: c.plan.newRouter(k, seed), since: clock.Time(-c.plan.exp.Warmup),
+		router: c.plan.newRouter(k, seed), longest: spec.Engine.MaxModelLen, use: make([]use, len(c.plan.exp.Traffic)), since: clock.Time(-c.plan.exp.Warmup),
 	}
 	for i := range n {
 		c.replicas = append(c.replicas, c.plan.replica(&f, rng.Derive(seed, len(c.replicas)), meter))
@@ -78,7 +89,11 @@ func (c *cluster) newFleet(k int, seed uint64) {
 			f.ups = append(f.ups, int32(i))
 			f.bound++
 		}
-		f.router.Changed(i, &f.views[i])
+	}
+	if f.counts, _ = f.router.(*leastOutstanding); f.counts != nil {
+		for _, i := range f.ups {
+			f.counts.file(int(i), 0, true)
+		}
 	}
 	if a := spec.Autoscale; a != nil {
 		f.warm = make([]clock.Time, a.Warm)
@@ -107,7 +122,9 @@ func (c *cluster) turn(now clock.Time, f *fleet, i int, to lifeStage) {
 	v := &f.views[i]
 	if up := to == serving; up != v.Up {
 		v.Up = up
-		f.router.Changed(i, v)
+		if f.counts != nil {
+			f.counts.file(i, int(v.Outstanding), up)
+		}
 		f.ups = f.ups[:0]
 		for k := range f.views {
 			if f.views[k].Up {
@@ -155,8 +172,8 @@ func (c *cluster) started(now clock.Time, arg int64) {
 }
 
 func (c *cluster) fleetOf(replica int32) (*fleet, int) {
-	f := &c.pools[c.home[replica]]
-	return f, int(replica - f.first)
+	p := &c.places[replica]
+	return p.pool, p.index
 }
 
 // rebuild puts a fresh engine in a replica's place.
@@ -271,39 +288,36 @@ func (c *cluster) fail(now clock.Time, f *flight, id int32, stays bool) {
 }
 
 // enter puts a request on the books of a replica, leave takes it off.
-func (c *cluster) enter(f *flight, p *fleet, i int) {
-	v := &p.views[i]
+func (p *fleet) enter(f *flight, v *View) {
 	v.Outstanding++
 	v.Tokens += int64(f.req.Prompt + f.req.Output)
 	v.Backlog += int64(f.req.Prompt)
 	f.backlog = true
 	p.gate.inside++
-	p.router.Changed(i, v)
 }
 
-// answered notes the first token of a request on the i-th replica of a pool.
-func (p *fleet) answered(f *flight, i int) {
+// answered notes the first token of a request on a replica.
+func (v *View) answered(f *flight) {
 	if f.backlog {
 		f.backlog = false
-		p.views[i].Backlog -= int64(f.req.Prompt)
+		v.Backlog -= int64(f.req.Prompt)
 	}
 }
 
-func (c *cluster) leave(f *flight) {
-	p, i := c.fleetOf(f.replica)
-	c.leaves(f, p, i)
-}
+func (c *cluster) leave(f *flight) { c.leaves(f, &c.places[f.replica]) }
 
-// leaves is leave of the i-th replica of a pool.
-func (c *cluster) leaves(f *flight, p *fleet, i int) {
-	p.answered(f, i)
-	v := &p.views[i]
+// leaves is leave of the replica at a place.
+func (c *cluster) leaves(f *flight, on *place) {
+	p, v := on.pool, on.view
+	v.answered(f)
 	v.Outstanding--
 	v.Tokens -= int64(f.req.Prompt + f.req.Output)
-	p.router.Changed(i, v)
 	p.gate.inside--
-	if p.stage[i] == draining {
-		c.vacated(c.loop.Now(), p, i)
+	switch {
+	case !v.Up:
+		c.vacated(c.loop.Now(), p, on.index) // if it is draining
+	case p.counts != nil:
+		p.counts.left(on.index, int(v.Outstanding))
 	}
 	if p.gate.waiting > 0 {
 		p.gate.next(c.loop.Now())

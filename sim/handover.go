@@ -62,7 +62,7 @@ func (h *promptHalf) stamp(e *engine.Event) {
 // kvReady notes a prompt that is computed and sends the request on.
 func (c *cluster) kvReady(now clock.Time, f *flight, e *engine.Event) {
 	from, i := c.fleetOf(f.replica)
-	c.used(f, from, f.req.Prompt, 0)
+	from.used(f, f.req.Prompt, 0)
 	from.handing[i]++
 	c.leave(f)
 	pool := c.plan.poolOf[f.req.Class]

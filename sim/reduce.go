@@ -105,7 +105,7 @@ func (c *cluster) reduce() *rep {
 	c.mon.sum()
 	for k := range c.mon.pools {
 		pm := &c.mon.pools[k]
-		r.pools = append(r.pools, poolRep{windows: pm.windows, total: pm.total, peakKV: pm.peakKV, thermal: pm.thermal, link: c.links.use(k), paid: c.paid(k, end), use: c.use[k], itl: c.gaps[k].reduce()})
+		r.pools = append(r.pools, poolRep{windows: pm.windows, total: pm.total, peakKV: pm.peakKV, thermal: pm.thermal, link: c.links.use(k), paid: c.paid(k, end), use: c.pools[k].use, itl: c.gaps[k].reduce()})
 	}
 	r.actions = c.actions
 	r.holds = c.heldReps()

@@ -14,11 +14,8 @@ func (c *cluster) deliver(now clock.Time, id int32) {
 		return
 	}
 	class := f.req.Class
-	if k := c.straight[class]; k >= 0 && len(c.pools[k].ups) > 0 && !c.degraded {
-		p := &c.pools[k]
-		if room := p.spec.Engine.MaxModelLen - f.req.Prompt; room > 0 {
-			f.req.Output = min(f.req.Output, room)
-		}
+	if p := c.sources[class].straight; p != nil && len(p.ups) > 0 && !c.degraded {
+		f.fit(p)
 		c.submit(now, f, p)
 		return
 	}
@@ -40,9 +37,7 @@ func (c *cluster) deliver(now clock.Time, id int32) {
 	if force.to >= 0 || len(c.plan.poolsOf[class]) > 0 || c.plan.overflow[p.index] >= 0 {
 		p = c.poolFor(f)
 	}
-	if room := p.spec.Engine.MaxModelLen - f.req.Prompt; room > 0 {
-		f.req.Output = min(f.req.Output, room)
-	}
+	f.fit(p)
 	f.req.Handover = workloads.Whole
 	if feeder := c.plan.prefillOf[class]; feeder >= 0 && f.req.Prompt >= p.spec.Link.MinTokens && p.index == int(c.plan.poolOf[class]) {
 		p = &c.pools[feeder]
@@ -65,13 +60,20 @@ func (c *cluster) deliver(now clock.Time, id int32) {
 }
 
 // straightTo returns the pool that all requests of a class go to while replicas serve
-// there and no rule acts: −1 if there is a limit, a choice, a gate or a hand-over.
-func (c *cluster) straightTo(class int) int32 {
+// there and no rule acts: nil if there is a limit, a choice, a gate or a hand-over.
+func (c *cluster) straightTo(class int) *fleet {
 	k := c.plan.poolOf[class]
 	if c.limits[class].open && len(c.plan.poolsOf[class]) == 0 && c.plan.overflow[k] < 0 && c.plan.prefillOf[class] < 0 && c.pools[k].spec.Gate.InFlight == 0 {
-		return k
+		return &c.pools[k]
 	}
-	return -1
+	return nil
+}
+
+// fit cuts what a request asks for to the context that a pool's engines take.
+func (f *flight) fit(p *fleet) {
+	if room := p.longest - f.req.Prompt; room > 0 {
+		f.req.Output = min(f.req.Output, room)
+	}
 }
 
 // poolFor chooses the pool of a request: where the degradation policy sends its
@@ -108,11 +110,20 @@ func (p *Pool) takes(r *workloads.Request) bool {
 
 // submit hands a request to a serving replica of a pool.
 func (c *cluster) submit(now clock.Time, f *flight, p *fleet) {
-	k := p.router.Pick(now, &f.req, p)
-	f.replica = p.first + int32(k)
-	c.enter(f, p, k)
-	f.handle = c.replicas[f.replica].Submit(now, &f.req)
-	c.rouse(f.replica)
+	var k int
+	if p.counts != nil {
+		k = p.counts.pick()
+	} else {
+		k = p.router.Pick(now, &f.req, p)
+	}
+	p.enter(f, &p.views[k])
+	g := p.first + int32(k)
+	r := c.replicas[g]
+	f.replica, f.handle = g, r.Submit(now, &f.req)
+	c.touched = true // as in rouse
+	if next, ok := r.Next(); ok {
+		c.loop.SetReplica(g, next)
+	}
 }
 
 // refuse turns a request away at the gateway: 429.

@@ -28,8 +28,6 @@ type View struct {
 // replication.
 type Router interface {
 	Pick(now clock.Time, r *workloads.Request, p *fleet) int
-	// Changed tells that Outstanding or Up of a replica is new.
-	Changed(i int, v *View)
 }
 
 // Routers are the names of routing rules.
@@ -71,16 +69,8 @@ func (p *plan) newRouter(pool int, seed uint64) Router {
 	return newLeastOutstanding(spec.Limit())
 }
 
-// stateless routers need no notice of changes.
-type stateless struct{}
-
-func (stateless) Changed(int, *View) {}
-
 // roundRobin sends each request to the next replica.
-type roundRobin struct {
-	stateless
-	next int
-}
+type roundRobin struct{ next int }
 
 func (r *roundRobin) Pick(_ clock.Time, _ *workloads.Request, p *fleet) int {
 	i := r.next % len(p.views)
@@ -93,7 +83,6 @@ func (r *roundRobin) Pick(_ clock.Time, _ *workloads.Request, p *fleet) int {
 
 // randomPick sends each request to any replica: the streams are thinned.
 type randomPick struct {
-	stateless
 	draws rng.Source
 	n     int64
 }
@@ -105,7 +94,6 @@ func (r *randomPick) Pick(_ clock.Time, _ *workloads.Request, p *fleet) int {
 
 // powerOfTwo draws two replicas and takes the one with fewer unfinished requests.
 type powerOfTwo struct {
-	stateless
 	draws rng.Source
 	n     int64
 }
@@ -122,7 +110,6 @@ func (r *powerOfTwo) Pick(_ clock.Time, _ *workloads.Request, p *fleet) int {
 // affinity keeps a conversation on one replica while that is up, by rendezvous
 // hashing; requests without one go anywhere.
 type affinity struct {
-	stateless
 	draws rng.Source
 	n     int64
 }
@@ -147,56 +134,94 @@ func (r *affinity) Pick(_ clock.Time, q *workloads.Request, p *fleet) int {
 // leastOutstanding sends each request to the replica with the fewest unfinished
 // requests; ties go round, so that an idle fleet shares the load. Replicas are
 // filed by their number in bit sets: a pick costs the same for ten and a thousand.
+// It counts along: each replica that it picks has one request more from then on, and
+// the fleet tells it what else changes.
 type leastOutstanding struct {
 	next  int
 	words int      // of a level
 	level []uint64 // by Outstanding: the replicas that have so many and are up, one bit each
-	where []int    // of each replica: its word of level; −1 = down
-	least int32    // no level below it has a replica
+	least int      // no level below it has a replica
 }
 
 func newLeastOutstanding(replicas int) *leastOutstanding {
-	r := &leastOutstanding{words: (replicas + 63) / 64, where: make([]int, replicas)}
-	for i := range r.where {
-		r.where[i] = -1
-	}
-	return r
+	return &leastOutstanding{words: (replicas + 63) / 64}
 }
 
-func (r *leastOutstanding) Changed(i int, v *View) {
-	at := -1
-	if v.Up {
-		at = int(v.Outstanding)*r.words + i>>6
+// Pick implements Router.
+func (r *leastOutstanding) Pick(clock.Time, *workloads.Request, *fleet) int { return r.pick() }
+
+// pick is Pick. Where a level is one word, what chance decides, which replica is next and
+// whether a level is empty then, is reckoned and not asked.
+func (r *leastOutstanding) pick() int {
+	if r.words > 1 {
+		return r.pickOfMany()
 	}
-	old := r.where[i]
-	if old == at {
-		return
+	n := r.least
+	for r.level[n] == 0 {
+		n++
 	}
-	r.where[i] = at
-	bit := uint64(1) << (i & 63)
-	if old >= 0 {
-		r.level[old] &^= bit
+	set := r.level[n]
+	i := (r.next + bits.TrailingZeros64(bits.RotateLeft64(set, -r.next))) & 63
+	r.next = i + 1
+	bit := uint64(1) << i
+	set &^= bit
+	r.level[n] = set
+	n++
+	if n == len(r.level) {
+		r.level = append(r.level, 0)
 	}
-	if at >= 0 {
-		if at >= len(r.level) {
-			r.level = append(r.level, make([]uint64, (int(v.Outstanding)+1)*r.words-len(r.level))...)
-		}
-		r.level[at] |= bit
-		r.least = min(r.least, v.Outstanding)
+	r.level[n] |= bit
+	if set != 0 {
+		n--
 	}
+	r.least = n
+	return i
 }
 
-func (r *leastOutstanding) Pick(_ clock.Time, _ *workloads.Request, p *fleet) int {
-	if r.next == len(p.views) {
+// pickOfMany is pick where a level is several words.
+func (r *leastOutstanding) pickOfMany() int {
+	if r.next == r.words*64 {
 		r.next = 0
 	}
 	for ; ; r.least++ {
-		from := int(r.least) * r.words
-		if i := nextBit(r.level[from:from+r.words], r.next); i >= 0 {
-			r.next = i + 1
-			return i
+		from := r.least * r.words
+		i := nextBit(r.level[from:from+r.words], r.next)
+		if i < 0 {
+			continue
 		}
+		r.next = i + 1
+		at, bit := from+i>>6, uint64(1)<<(i&63)
+		r.level[at] &^= bit
+		r.grow(r.least + 1)
+		r.level[at+r.words] |= bit
+		return i
 	}
+}
+
+// grow makes room for a level.
+func (r *leastOutstanding) grow(n int) {
+	if need := (n + 1) * r.words; need > len(r.level) {
+		r.level = append(r.level, make([]uint64, need-len(r.level))...)
+	}
+}
+
+// file enters replica i with n requests or takes it out.
+func (r *leastOutstanding) file(i, n int, in bool) {
+	r.grow(n)
+	at, bit := n*r.words+i>>6, uint64(1)<<(i&63)
+	r.level[at] &^= bit
+	if in {
+		r.level[at] |= bit
+		r.least = min(r.least, n)
+	}
+}
+
+// left tells that replica i, which is up, has one request less: n.
+func (r *leastOutstanding) left(i, n int) {
+	at, bit := n*r.words+i>>6, uint64(1)<<(i&63)
+	r.level[at+r.words] &^= bit
+	r.level[at] |= bit
+	r.least = min(r.least, n)
 }
 
 // nextBit returns the first set bit from start on, going round; −1 without any.
@@ -216,7 +241,6 @@ func nextBit(set []uint64, start int) int {
 
 // scored takes the replica of least cost; ties go round.
 type scored struct {
-	stateless
 	prepare func(p *fleet) // before the costs of one pick
 	cost    func(r *workloads.Request, p *fleet, i int) float64
 	next    int

@@ -10,10 +10,12 @@ import (
 // what they hold back.
 type source struct {
 	class    int32
-	limit    int  // client-side cap on requests in flight; 0 = none
-	arms     bool // its clients' patience ends
-	waits    bool // its clients send again when they have their last token
-	goesOn   bool // its clients go on after a request
+	limit    int     // client-side cap on requests in flight; 0 = none
+	arms     bool    // its clients' patience ends
+	waits    bool    // its clients send again when they have their last token
+	goesOn   bool    // its clients go on after a request
+	groups   []int32 // of its requests, by cohort
+	straight *fleet  // where they all go while replicas serve there and no rule acts; nil = deliver decides
 	shaper   *workloads.Shaper
 	arrivals *workloads.Arrivals    // open loop
 	recorded []workloads.Request    // still to be sent
@@ -46,7 +48,7 @@ type source struct {
 func (p *plan) newSource(class int, seed uint64, from, until clock.Time) (*source, error) {
 	c := &p.exp.Traffic[class]
 	s := &source{
-		class: int32(class), until: until, limit: c.Client.MaxInFlight,
+		class: int32(class), until: until, limit: c.Client.MaxInFlight, groups: p.groupOf[class],
 		arms:  c.Client.Patience.Kind != "" || c.Client.Timeout > 0,
 		waits: c.Client.MaxInFlight > 0 || c.Client.Users > 0,
 	}

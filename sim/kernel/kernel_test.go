@@ -3,7 +3,9 @@ package kernel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +46,7 @@ func TestTopIsTheEarliestItem(t *testing.T) {
 type script struct {
 	log  []string
 	loop *Loop
+	then func() // after an arrival
 }
 
 func (s *script) Replica(now clock.Time, i int32) clock.Time {
@@ -54,6 +57,9 @@ func (s *script) Timer(now clock.Time, kind int32, arg int64) { s.log = append(s
 func (s *script) Soon(int32)                                  {}
 func (s *script) Arrive(now clock.Time) clock.Time {
 	s.log = append(s.log, "arrival")
+	if s.then != nil {
+		s.then()
+	}
 	return clock.Never
 }
 
@@ -162,4 +168,104 @@ func TestSecondComesAfterTop(t *testing.T) {
 			h.Set(top, at)
 		}
 	})
+}
+
+// The size of a tournament is that of a level or just more: as many items as the final
+// has, one more, and so on down to a fourth level.
+func TestTopOfTournamentsOfAllSizes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.SampledFrom([]int{1, 2, 7, 8, 9, 31, 32, 33, 128, 129, 512, 513, 1000, 2049}).Draw(t, "n")
+		h := NewTournament(n)
+		at := make([]clock.Time, n)
+		for i := range at {
+			at[i] = clock.Never
+		}
+		now := clock.Time(rapid.Int64Range(-1<<40, 1<<40).Draw(t, "start"))
+		for range rapid.IntRange(1, 50).Draw(t, "moves") {
+			i := rapid.IntRange(0, n-1).Draw(t, "item")
+			at[i] = clock.Never
+			if rapid.IntRange(0, 9).Draw(t, "waits") > 0 {
+				at[i] = now + clock.Time(rapid.Int64Range(0, 3).Draw(t, "after"))
+			}
+			h.Set(int32(i), at[i])
+			if rapid.Bool().Draw(t, "look") { // else several moves lie between two looks
+				best := slices.Index(at, slices.Min(at))
+				top, item := h.Top()
+				if top != at[best] || item != int32(best) {
+					t.Fatalf("top is %d at %d, want %d at %d", item, top, best, at[best])
+				}
+				if top != clock.Never {
+					now = top
+				}
+			}
+		}
+	})
+}
+
+// stopper stops its loop at the third event and notes the last.
+type stopper struct {
+	script
+	every clock.Duration
+}
+
+func (s *stopper) Replica(now clock.Time, i int32) clock.Time {
+	if s.log = append(s.log, "replica"); len(s.log) == 3 {
+		s.loop.Stop()
+	}
+	return now.Add(s.every)
+}
+
+func TestStopEndsRunAfterThePresentEvent(t *testing.T) {
+	s := &stopper{every: clock.Second}
+	s.loop = NewLoop(3, 0)
+	s.loop.SetReplica(1, 7)
+	if err := s.loop.Run(context.Background(), s); err != nil || len(s.log) != 3 || s.loop.Now() != clock.Time(7+2*clock.Second) {
+		t.Fatal(err, s.log, s.loop.Now())
+	}
+}
+
+// A replica may ask to be called in the past, which means now: the clock never goes back.
+func TestAReplicaInThePastIsCalledNow(t *testing.T) {
+	l := NewLoop(1, 0)
+	s := &script{loop: l}
+	l.SetArrival(5)
+	l.At(9, 0, 0)
+	l.SetReplica(0, 5)
+	s.then = func() {
+		if len(s.log) == 2 {
+			l.SetReplica(0, 1)
+		}
+	}
+	if err := l.Run(context.Background(), s); err != nil || strings.Join(s.log, " ") != "replica arrival replica timer" || l.Now() != 9 {
+		t.Fatal(err, s.log, l.Now())
+	}
+}
+
+// A timer that is never due ends no run and wakes nobody.
+func TestATimerThatIsNeverDueIsNothing(t *testing.T) {
+	l := NewLoop(2, 0)
+	s := &script{loop: l}
+	l.At(clock.Never, 0, 0)
+	l.SetReplica(1, 3)
+	if err := l.Run(context.Background(), s); err != nil || strings.Join(s.log, " ") != "replica" || l.Now() != 3 {
+		t.Fatal(err, s.log, l.Now())
+	}
+}
+
+// What a move and a look cost with so many items, the next one each time.
+func BenchmarkTournament(b *testing.B) {
+	for _, n := range []int{20, 200, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			h := NewTournament(n)
+			for i := range n {
+				h.Set(int32(i), clock.Time(i))
+			}
+			x := uint32(1)
+			for range b.N {
+				at, i := h.Top()
+				x = x*1664525 + 1013904223
+				h.Set(i, at+clock.Time(x>>20))
+			}
+		})
+	}
 }

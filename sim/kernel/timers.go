@@ -16,15 +16,20 @@ const wakeProcess int32 = -1
 
 // timers is a binary heap by (time, sequence).
 type timers struct {
-	heap []Timer
-	seq  uint64
+	first clock.Time // of the earliest; without any a moment before clock.Never: what waits for ever comes after it
+	heap  []Timer
+	seq   uint64
 }
 
-func (t *timers) next() clock.Time {
-	if len(t.heap) == 0 {
-		return clock.Never
+// idle tells whether no timer will ever be due.
+func (t *timers) idle() bool { return len(t.heap) == 0 || t.heap[0].At == clock.Never }
+
+// look notes when the earliest is due.
+func (t *timers) look() {
+	t.first = clock.Never - 1
+	if len(t.heap) > 0 {
+		t.first = min(t.first, t.heap[0].At)
 	}
-	return t.heap[0].At
 }
 
 func (a *Timer) before(b *Timer) bool { return a.At < b.At || a.At == b.At && a.seq < b.seq }
@@ -33,6 +38,7 @@ func (t *timers) push(x Timer) {
 	x.seq = t.seq
 	t.seq++
 	t.heap = append(t.heap, x)
+	t.first = min(t.first, x.At)
 	i := len(t.heap) - 1
 	for i > 0 {
 		parent := (i - 1) / 2
@@ -45,6 +51,7 @@ func (t *timers) push(x Timer) {
 }
 
 func (t *timers) pop() Timer {
+	defer t.look()
 	top := t.heap[0]
 	last := len(t.heap) - 1
 	t.heap[0] = t.heap[last]

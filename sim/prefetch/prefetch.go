@@ -11,3 +11,8 @@ import "unsafe"
 //
 //go:noescape
 func Lines(p unsafe.Pointer, n int)
+
+// Two asks for the line that holds p and the next one, without Lines' loop.
+//
+//go:noescape
+func Two(p unsafe.Pointer)

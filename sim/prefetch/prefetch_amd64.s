@@ -11,3 +11,10 @@ next:
 	SUBQ       $1, CX
 	JG         next
 	RET
+
+// func Two(p unsafe.Pointer)
+TEXT ·Two(SB), NOSPLIT, $0-8
+	MOVQ       p+0(FP), AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	RET

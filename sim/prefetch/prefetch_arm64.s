@@ -11,3 +11,11 @@ next:
 	SUBS $1, R1
 	BGT  next
 	RET
+
+// func Two(p unsafe.Pointer)
+TEXT ·Two(SB), NOSPLIT, $0-8
+	MOVD p+0(FP), R0
+	PRFM (R0), PLDL1KEEP
+	ADD  $64, R0
+	PRFM (R0), PLDL1KEEP
+	RET

@@ -7,3 +7,6 @@ import "unsafe"
 
 // Lines does nothing.
 func Lines(p unsafe.Pointer, n int) {}
+
+// Two does nothing.
+func Two(p unsafe.Pointer) {}
