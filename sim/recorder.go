@@ -41,7 +41,7 @@ type recorder struct {
 
 	// where each group's requests count that are sent from begin on, for less than span:
 	// within one phase and one window
-	here   []place
+	here   []tally
 	begin  clock.Time
 	span   uint64
 	window int32
@@ -49,8 +49,8 @@ type recorder struct {
 	ownTPOT bool // reports have the time per output token as we define it
 }
 
-// place is where a request is counted.
-type place struct {
+// tally is where a request is counted.
+type tally struct {
 	cell   *cell
 	window *window
 }
@@ -115,7 +115,7 @@ type ledger struct {
 type counts struct{ good, bad int64 }
 
 func newRecorder(p *plan) *recorder {
-	r := &recorder{plan: p, here: make([]place, len(p.groups)), ownTPOT: p.exp.Metrics != GuideLLM}
+	r := &recorder{plan: p, here: make([]tally, len(p.groups)), ownTPOT: p.exp.Metrics != GuideLLM}
 	for range p.groups {
 		cells := make([]cell, len(p.phases))
 		for k := range cells {
@@ -157,7 +157,7 @@ func (r *recorder) move(t clock.Time, phase int16) {
 	begin, end = max(begin, r.plan.phases[phase].from), min(end, r.plan.phases[phase].to)
 	r.begin, r.span = begin, uint64(end-begin)
 	for g := range r.here {
-		r.here[g] = place{&r.cells[g][phase], &r.windows[g][r.window]}
+		r.here[g] = tally{&r.cells[g][phase], &r.windows[g][r.window]}
 	}
 }
 
