@@ -19,16 +19,13 @@ type preview struct {
 	cost  models.Cost
 }
 
-// check drops the preview of a step that was scheduled otherwise. That need not be asked
-// of a step like the one before: it begins anew only at another clock than that of the
-// preview. Nor of one that admits what was foreseen: nothing has touched the replica since.
-func (p *preview) check(s int64, b *models.Batch) {
-	if p.step == s && !p.holds(b) {
-		p.step = int64(none)
-	}
+// of tells whether the preview is that of a step at a clock: of its number, which is soon
+// asked and mostly differs, and of its batch, because the arrival that was foreseen may
+// have been taken back, or not be the only one.
+func (p *preview) of(st *step, bin int) bool {
+	return p.step == st.number && p.bin == bin && p.holds(&st.batch)
 }
 
-// holds tells whether a step has the batch that was foreseen.
 func (p *preview) holds(b *models.Batch) bool {
 	// Field by field: some were just written, and a processor stalls when it loads two of
 	// those as one.
@@ -72,7 +69,7 @@ func (v *VLLM) publication() clock.Time {
 	if then.same && v.bin == v.run.bin {
 		return v.run.at(v.run.n + 2)
 	}
-	if v.ahead.step != then.number || v.ahead.bin != v.bin {
+	if !v.ahead.of(then, v.bin) {
 		b, p := &then.batch, &v.ahead.batch
 		p.Tokens, p.Seqs, p.DecodeSeqs, p.PrefillTokens = b.Tokens, b.Seqs, b.DecodeSeqs, b.PrefillTokens
 		p.DecodeCtx, p.PrefillArea = b.DecodeCtx, b.PrefillArea

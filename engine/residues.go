@@ -1,6 +1,9 @@
 package engine
 
-import "unsafe"
+import (
+	"encoding/binary"
+	"unsafe"
+)
 
 // residues counts decoding rows by their heldAt0 modulo the block size. A row takes a
 // block in the steps in which the tokens it holds are the first of one, so the blocks
@@ -58,7 +61,9 @@ const lanes = 4
 
 // fourOf returns four counts of a list, those from 4·k on, as one word: sums do not ask
 // in which order.
-func fourOf(list []uint16, k int) uint64 { return *(*uint64)(unsafe.Pointer(&list[lanes*k])) }
+func fourOf(list []uint16, k int) uint64 {
+	return binary.NativeEndian.Uint64((*[2 * lanes]byte)(unsafe.Pointer(&list[lanes*k]))[:])
+}
 
 // firstCounts selects the first n of residueRoom counts.
 var firstCounts = func() (masks [residueRoom][residueRoom]uint16) {

@@ -64,7 +64,6 @@ func (v *VLLM) schedule(now clock.Time, st *step) bool {
 		return preempted && v.steps == 0 && v.waiting.n > 0 && v.schedule(now, st)
 	}
 	st.number, st.same = s, !v.changed && b.PrefillTokens == 0
-	v.ahead.check(s, b)
 	v.changed = b.PrefillTokens > 0 || v.apart && (v.idle.rows > 0 || v.waste.rows > 0 || v.spec.rows > 0)
 	v.newest = s
 	v.steps++

@@ -73,7 +73,7 @@ func (v *VLLM) begin(now clock.Time, st *step) {
 	r.t0, r.n, r.bin, r.from = now, 0, v.bin, now
 	r.booked, r.bookedTo = 0, now
 	r.rows = int64(st.batch.DecodeSeqs)
-	if v.ahead.step == st.number && v.ahead.bin == v.bin {
+	if v.ahead.of(st, v.bin) {
 		r.cost = v.ahead.cost
 		r.a = v.ahead.total
 	} else {
