@@ -17,27 +17,21 @@ import (
 // boundaries of some 5 ms; each case fails where a preview is believed by its number alone.
 func TestAChangedMindLeavesNoTrace(t *testing.T) {
 	const ms = clock.Time(clock.Millisecond)
+	clockReturns := func(i int, p *player) {
+		p.submit(0, 10, 3000)
+		a := p.submit(500*ms, 300, 5)
+		p.cancel(510*ms, a)
+		p.clock(515*ms, 2)
+		p.clock(525*ms+clock.Time(i%100)*ms/4, 1)
+		p.submit(600*ms, 100, 3)
+	}
 	for _, c := range []struct {
 		name string
 		cfg  Config
 		act  func(i int, p *player)
 	}{
-		{"the arrival and a clock that returns", Config{KVBlocks: 1001, Model: toy{base: 5_000_000_000, token: 3_000_000, ctx: 10_000}}, func(i int, p *player) {
-			p.submit(0, 10, 3000)
-			a := p.submit(500*ms, 300, 5)
-			p.cancel(510*ms, a)
-			p.clock(515*ms, 2)
-			p.clock(525*ms+clock.Time(i%100)*ms/4, 1)
-			p.submit(600*ms, 100, 3)
-		}},
-		{"the same where blocks are short", Config{KVBlocks: 300, Model: toy{base: 5_000_000_000, token: 3_000_000, ctx: 10_000}}, func(i int, p *player) {
-			p.submit(0, 10, 3000)
-			a := p.submit(500*ms, 300, 5)
-			p.cancel(510*ms, a)
-			p.clock(515*ms, 2)
-			p.clock(525*ms+clock.Time(i%100)*ms/4, 1)
-			p.submit(600*ms, 100, 3)
-		}},
+		{"the arrival and a clock that returns", Config{KVBlocks: 1001, Model: toy{base: 5_000_000_000, token: 3_000_000, ctx: 10_000}}, clockReturns},
+		{"the same where blocks are short", Config{KVBlocks: 300, Model: toy{base: 5_000_000_000, token: 3_000_000, ctx: 10_000}}, clockReturns},
 		// Its end lies on the step in which the finish wheel has turned: there the next event
 		// is told of as if no row ended.
 		{"a row that ends at the wheel's turn", Config{KVBlocks: 252, Model: toy{base: 5_000_000_000, token: 3_000_000}}, func(i int, p *player) {
