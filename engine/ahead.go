@@ -12,7 +12,7 @@ import (
 // preview is what a coming step costs: the planned one, or the one that admits an
 // arrival if nothing else comes.
 type preview struct {
-	step  int64 // its number; none where something else came
+	step  int64 // its number; none before the first
 	total int64 // of cost
 	bin   int
 	batch models.Batch
@@ -161,6 +161,6 @@ func (v *VLLM) admitForeseen() {
 
 // Soon implements Replica.
 func (v *VLLM) Soon() {
-	prefetch.Lines(unsafe.Pointer(v), int(unsafe.Offsetof(v.idle)+63)/64)
+	prefetch.Lines(unsafe.Pointer(v), int(unsafe.Offsetof(v.idle)+63)/64) // what seldom matters comes from idle on
 	prefetch.Lines(unsafe.Pointer(&v.finish.used), len(v.finish.used)/8)
 }

@@ -172,7 +172,7 @@ func (v *VLLM) foresee() {
 	v.calm = n
 	if n == last && last < turn && v.affordable(n+1) > n {
 		n += int64(v.steps - 1) // the planned steps up to that end have the same rows
-		prefetch.Lines(unsafe.Pointer(&v.rows.rows[*v.finish.slot(v.newest + last)]), 2)
+		prefetch.Two(unsafe.Pointer(&v.rows.rows[*v.finish.slot(v.newest + last)]))
 	}
 	v.visible = v.run.at(v.run.n + n + 1)
 }

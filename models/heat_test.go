@@ -261,8 +261,8 @@ func TestAddSinceIsTheDifference(t *testing.T) {
 	before := Cost{1, 2, 3, 4, 5, 6, 7, 8}
 	now := Cost{10, 22, 33, 44, 55, 66, 77, 88}
 	got, want := Cost{100, 200, 300, 400, 500, 600, 700, 800}, Cost{100, 200, 300, 400, 500, 600, 700, 800}
-	d := now.Sub(before)
-	want.Add(&d, 1)
+	want.Add(&now, 1)
+	want.Add(&before, -1)
 	if got.AddSince(&now, &before); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -67,12 +67,6 @@ func (c *Cost) AddSlope(x *Cost, n int64) {
 	c.Memory += x.Memory * n
 }
 
-// Sub returns c − x, part by part.
-func (c Cost) Sub(x Cost) Cost {
-	c.Add(&x, -1)
-	return c
-}
-
 // ClockStepMHz is the width of a clock bin: bin b stands for b·15 MHz, the step
 // in which NVIDIA's SM clocks move. Bin 0 means that no thermal model runs.
 const ClockStepMHz = 15

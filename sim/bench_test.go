@@ -54,6 +54,15 @@ func referenceDay(t testing.TB, replicas int, span clock.Duration) Experiment {
 // -bench ReferenceDay -benchtime 1x -cpu 1
 func BenchmarkReferenceDay(b *testing.B) { benchmarkDay(b, 20, clock.Day) }
 
+// BenchmarkReferenceMonth is thirty of them, five minutes and more: go test ./sim -run xx
+// -bench ReferenceMonth -benchtime 1x -cpu 1 -timeout 30m
+func BenchmarkReferenceMonth(b *testing.B) {
+	if testing.Short() {
+		b.Skip("takes minutes")
+	}
+	benchmarkDay(b, 20, 30*clock.Day)
+}
+
 // BenchmarkReferenceDay2Percent is its first 2 %, for CI.
 func BenchmarkReferenceDay2Percent(b *testing.B) { benchmarkDay(b, 20, clock.Day/50) }
 

@@ -83,7 +83,6 @@ type cluster struct {
 	loop      *kernel.Loop
 	replicas  []engine.Replica
 	pools     []fleet
-	home      []int32 // replica → pool
 	places    []place // of the replicas
 	seed      uint64
 	number    int       // of the replication

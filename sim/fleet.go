@@ -82,7 +82,6 @@ func (c *cluster) newFleet(k int, seed uint64) {
 	}
 	for i := range n {
 		c.replicas = append(c.replicas, c.plan.replica(&f, rng.Derive(seed, len(c.replicas)), meter))
-		c.home = append(c.home, int32(k))
 		if i < spec.Replicas {
 			f.stage[i] = serving
 			f.views[i].Up = true

@@ -263,7 +263,7 @@ func (m *monitor) preempted(replica int32, e *engine.Event) {
 	if e.At < 0 || e.At >= clock.Time(m.c.plan.exp.Duration) {
 		return
 	}
-	w := &m.pools[m.c.home[replica]].windows[int(e.At/clock.Time(m.c.plan.width))]
+	w := &m.pools[m.c.places[replica].pool.index].windows[int(e.At/clock.Time(m.c.plan.width))]
 	w.preemptions++
 	w.lost += int64(e.Lost)
 }

@@ -61,8 +61,10 @@ func (h *Hist) HitFine(v int64) bool { return h.hit(bucket(uint64(v), Fine)) }
 func (h *Hist) HitCoarse(v int64) bool { return h.hit(bucket(uint64(v), Coarse)) }
 
 // hit counts a bucket by its number.
-func (h *Hist) hit(bucket uint64) bool {
-	i := bucket - h.inner
+func (h *Hist) hit(bucket uint64) bool { return h.hitInside(bucket - h.inner) }
+
+// hitInside counts the i-th bucket of inside, if there is one.
+func (h *Hist) hitInside(i uint64) bool {
 	if i < uint64(len(h.inside)) {
 		h.inside[i]++
 		return true
@@ -90,24 +92,10 @@ func KeyOf(v int64) Key {
 }
 
 // HitFineKey is HitFine by the value's key.
-func (h *Hist) HitFineKey(k Key) bool {
-	i := uint64(k)>>(mantissa-Fine) - h.keyed
-	if i < uint64(len(h.inside)) {
-		h.inside[i]++
-		return true
-	}
-	return false
-}
+func (h *Hist) HitFineKey(k Key) bool { return h.hitInside(uint64(k)>>(mantissa-Fine) - h.keyed) }
 
 // HitCoarseKey is HitCoarse by the value's key.
-func (h *Hist) HitCoarseKey(k Key) bool {
-	i := uint64(k)>>(mantissa-Coarse) - h.keyed
-	if i < uint64(len(h.inside)) {
-		h.inside[i]++
-		return true
-	}
-	return false
-}
+func (h *Hist) HitCoarseKey(k Key) bool { return h.hitInside(uint64(k)>>(mantissa-Coarse) - h.keyed) }
 
 // extend counts any value, also in the bucket of the smallest or the largest one, or
 // beyond.
