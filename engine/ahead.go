@@ -12,18 +12,17 @@ import (
 // preview is what a coming step costs: the planned one, or the one that admits an
 // arrival if nothing else comes.
 type preview struct {
-	step  int64 // its number; none before the first
-	total int64 // of cost
-	bin   int
 	batch models.Batch
-	cost  models.Cost
+	step  int64 // its number; none when it is that of no step
+	total int64 // of its cost
+	bin   int32
 }
 
 // of tells whether the preview is that of a step at a clock: of its number, which is soon
 // asked and mostly differs, and of its batch, because the arrival that was foreseen may
 // have been taken back, or not be the only one.
-func (p *preview) of(st *step, bin int) bool {
-	return p.step == st.number && p.bin == bin && p.holds(&st.batch)
+func (p *preview) of(step int64, b *models.Batch, bin int32) bool {
+	return p.step == step && p.bin == bin && p.holds(b)
 }
 
 func (p *preview) holds(b *models.Batch) bool {
@@ -62,18 +61,18 @@ func (v *VLLM) Next() (clock.Time, bool) {
 // publishes nothing and the planned one is known.
 func (v *VLLM) publication() clock.Time {
 	st, then := v.running, v.planned
-	if v.steps < 2 || len(st.firsts)|int(st.finals-none) != 0 || v.cfg.Spec.Drafts > 0 || v.stepping || v.halves ||
+	if v.steps < 2 || st.publishes() || v.cfg.Spec.Drafts > 0 || v.stepping || v.halves ||
 		v.freeBlks < v.decodes+v.cfg.MaxBatchedTokens>>v.shift()+v.cfg.MaxSeqs {
 		return v.run.end
 	}
-	if then.same && v.bin == v.run.bin {
+	if then.same && v.bin == v.runBin {
 		return v.run.at(v.run.n + 2)
 	}
-	if !v.ahead.of(then, v.bin) {
+	if !v.ahead.of(v.newest, &then.batch, v.bin) {
 		b, p := &then.batch, &v.ahead.batch
 		p.Tokens, p.Seqs, p.DecodeSeqs, p.PrefillTokens = b.Tokens, b.Seqs, b.DecodeSeqs, b.PrefillTokens
 		p.DecodeCtx, p.PrefillArea = b.DecodeCtx, b.PrefillArea
-		v.foreseen(then.number)
+		v.foreseen(v.newest)
 	}
 	return v.run.end.Add(clock.Duration(v.ahead.total / 1000))
 }
@@ -81,7 +80,7 @@ func (v *VLLM) publication() clock.Time {
 // foreseen works out what the foreseen batch costs, that of a step.
 func (v *VLLM) foreseen(step int64) {
 	v.ahead.step, v.ahead.bin = step, v.bin
-	v.ahead.total = v.model.StepTo(&v.ahead.cost, &v.ahead.batch, v.bin)
+	v.ahead.total = v.model.StepTo(&v.costs[v.mine&1^1], &v.ahead.batch, int(v.bin))
 }
 
 // answer returns the earliest time at which anything can become visible when the first
@@ -95,9 +94,9 @@ func (v *VLLM) answer(ready, next clock.Time) clock.Time {
 	k := v.run.ended(max(ready, v.run.t0)) + 1
 	at := v.run.at(k)
 	quiet := k - v.run.n // boundaries up to then
-	r := &v.rows.rows[v.front[0].row]
-	if quiet > v.calm || v.filing || v.waiting.n > 0 || v.cfg.Spec.Drafts > 0 || v.waste.rows > 0 ||
-		len(v.front) > 1 && v.front[1].ready <= at || r.half != workloads.Whole || r.hit > 0 || int32(v.order.live) >= v.cfg.MaxSeqs {
+	r := &v.rows[v.front.row]
+	if quiet > v.calm || v.filing || v.waiting.n > 0 || v.cfg.Spec.Drafts > 0 || v.apart && v.waste.rows > 0 ||
+		v.inFront > 1 && v.inbox[0].ready <= at || r.half != workloads.Whole || r.hit > 0 || v.live >= v.cfg.MaxSeqs {
 		return min(next, at)
 	}
 	n := min(v.limit(r.target), v.cfg.MaxBatchedTokens-v.decodes)
@@ -105,7 +104,7 @@ func (v *VLLM) answer(ready, next clock.Time) clock.Time {
 	if n <= 0 || need > v.freeBlks {
 		return min(next, at)
 	}
-	if n == r.target && v.steps == 2 && len(v.front) == 1 {
+	if n == r.target && v.steps == 2 && v.inFront == 1 {
 		v.admits = k
 	}
 	begin := v.run.at(k + int64(v.steps) - 1)
@@ -132,25 +131,29 @@ func (v *VLLM) admitForeseen() {
 	r.from, r.end = r.end, r.at(r.n+1)
 	v.pass()
 
-	i := v.front[0].row
-	v.front, v.due = v.front[:0], clock.Never
-	v.arrived++
+	i := v.front.row
+	v.inFront, v.due = 0, clock.Never
+	v.enter(i)
 	v.admitted++
-	w := &v.rows.rows[i]
-	w.arrival, w.admission, w.state = v.arrived, v.admitted, prefilling
-	v.order.push(v.rows.rows, i, v.admitted)
-	v.prompted += int64(w.target)
+	w := &v.rows[i]
+	w.admission, w.state = v.admitted, prefilling
+	v.live++
+	if v.order.kept {
+		v.order.push(v.rows, i, v.admitted, v.live)
+	}
+	v.spent.Prompted += int64(w.target)
 	v.blocked = false
 
 	st := v.planned
-	v.retired = v.newest
+	v.retired = false
 	v.newest++
 	v.heldSum += int64(v.decodes)
 	v.take(v.residue.need(v.newest))
 	b := &st.batch
 	b.Seqs, b.PrefillTokens, b.PrefillArea = 0, 0, 0
-	st.loadPs, st.same, st.number = 0, false, v.newest
-	st.started, st.firsts, st.drafts, st.finals = append(st.started[:0], i), st.firsts[:0], st.drafts[:0], none
+	st.clear()
+	st.same = false
+	st.started.add(i, &st.more.started)
 	v.chunk(i, w.target, st)
 	b.DecodeSeqs, b.DecodeCtx = v.decodes, v.heldSum
 	b.Tokens = v.decodes + b.PrefillTokens
@@ -159,8 +162,10 @@ func (v *VLLM) admitForeseen() {
 	v.minFree = min(v.minFree, v.freeBlks)
 }
 
+// hotLines is how many lines of the processor's cache every look at a replica needs.
+const hotLines = int(unsafe.Offsetof(VLLM{}.finish)+unsafe.Sizeof(wheel{}.used)-unsafe.Offsetof(VLLM{}.run)+63) / 64
+
 // Soon implements Replica.
 func (v *VLLM) Soon() {
-	prefetch.Lines(unsafe.Pointer(v), int(unsafe.Offsetof(v.idle)+63)/64) // what seldom matters comes from idle on
-	prefetch.Lines(unsafe.Pointer(&v.finish.used), len(v.finish.used)/8)
+	prefetch.Lines(unsafe.Pointer(&v.run), hotLines)
 }

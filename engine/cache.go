@@ -146,7 +146,7 @@ type hit struct {
 // token less than it must compute.
 func (v *VLLM) lookup(i int32) hit {
 	var h hit
-	r := &v.rows.rows[i]
+	r := &v.rows[i]
 	most := (r.target - 1) >> v.shift()
 	if !v.caching || r.loaded || !v.filing && r.hit == 0 {
 		return h
@@ -156,7 +156,7 @@ func (v *VLLM) lookup(i int32) hit {
 		h.cost = h.blocks
 		return h
 	}
-	c := &v.rows.content[i].chain
+	c := &v.content[i].chain
 	per := c.UnitTokens() >> v.shift()
 	for u := int32(0); h.blocks < most; u++ {
 		k, ok := v.cache.index.get(c.Unit(u))
@@ -180,9 +180,9 @@ func (v *VLLM) lookup(i int32) hit {
 // reuse puts the cached prefix of an admitted row to use. Blocks for what the
 // second tier holds are taken with those of its first chunk.
 func (v *VLLM) reuse(i int32, h hit) {
-	r := &v.rows.rows[i]
+	r := &v.rows[i]
 	r.computed = (h.blocks + h.far) << v.shift()
-	v.hitTokens += int64(r.computed)
+	v.spent.Hit += int64(r.computed)
 	r.blocks = h.blocks
 	v.others += int64(r.computed)
 	if r.hit > 0 {
@@ -190,14 +190,14 @@ func (v *VLLM) reuse(i int32, h hit) {
 		return
 	}
 	left := h.blocks
-	c := &v.rows.content[i]
+	c := &v.content[i]
 	for u := int32(0); left > 0; u++ {
 		k, _ := v.cache.index.get(c.chain.Unit(u))
 		v.freeBlks -= v.cache.use(k)
 		e := &v.cache.extents[k]
 		used := min(e.blocks, left)
 		left -= used
-		r.public += used
+		c.public += used
 		c.extents = append(c.extents, k)
 		if left == 0 && used == e.blocks && e.owner == none && used < c.chain.UnitTokens()>>v.shift() {
 			e.owner = i // goes on where the cached content ends
@@ -209,7 +209,7 @@ func (v *VLLM) reuse(i int32, h hit) {
 // file makes the first full blocks of a row's content findable. They must be
 // among the blocks it holds.
 func (v *VLLM) file(i int32, full int32) {
-	r, c := &v.rows.rows[i], &v.rows.content[i]
+	c := &v.content[i]
 	per := c.chain.UnitTokens() >> v.shift()
 	for c.filed < full {
 		u := c.filed / per
@@ -229,7 +229,7 @@ func (v *VLLM) file(i int32, full int32) {
 		c.filed += n
 		if k != none {
 			v.cache.extents[k].blocks += n
-			r.public += n
+			c.public += n
 			v.blocked = false // a waiting request may share it
 		}
 	}
@@ -239,7 +239,7 @@ func (v *VLLM) file(i int32, full int32) {
 // blocks, because one of them may still be preempted.
 func (v *VLLM) fileChunks() {
 	for _, i := range v.chunked {
-		if r := &v.rows.rows[i]; r.state != waiting {
+		if r := &v.rows[i]; r.state != waiting {
 			v.file(i, r.computed>>v.shift())
 		}
 	}
@@ -252,13 +252,13 @@ func (v *VLLM) giveBack(i int32, r *row, held int64) {
 	if v.filing {
 		v.leaveCache(i, held)
 	}
-	v.freeBlks += r.blocks - r.public
-	r.blocks, r.public = 0, 0
+	v.freeBlks += r.blocks
+	r.blocks = 0
 }
 
 // leaveCache files what a row holds and ends its use of it.
 func (v *VLLM) leaveCache(i int32, held int64) {
-	r, c := &v.rows.rows[i], &v.rows.content[i]
+	r, c := &v.rows[i], &v.content[i]
 	if r.hit == 0 {
 		if len(c.chain.IDs) > 0 { // a trace knows its prompts only
 			held = min(held, int64(r.prompt))
@@ -268,7 +268,8 @@ func (v *VLLM) leaveCache(i int32, held int64) {
 	for k := len(c.extents) - 1; k >= 0; k-- {
 		v.freeBlks += v.cache.leave(c.extents[k], i)
 	}
-	c.extents, c.filed = c.extents[:0], 0
+	v.freeBlks -= c.public
+	c.extents, c.filed, c.public = c.extents[:0], 0, 0
 }
 
 // chainOf returns the identity of a request's content: its own unless given. A

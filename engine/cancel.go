@@ -13,10 +13,10 @@ import (
 func (v *VLLM) Cancel(now clock.Time, i, id int32) (sent int32, gone bool) {
 	v.advance(now)
 	v.calm = unknown
-	if i < 0 || v.rows.rows[i].id != id {
+	if i < 0 || v.rows[i].id != id {
 		return 0, false
 	}
-	r := &v.rows.rows[i]
+	r := &v.rows[i]
 	sent = r.made
 	switch r.state {
 	case waiting:
@@ -32,7 +32,8 @@ func (v *VLLM) Cancel(now clock.Time, i, id int32) (sent int32, gone bool) {
 		case drafting:
 			v.drafts--
 		}
-		v.partial, v.joiners = without(v.partial, i), without(v.joiners, i)
+		v.partial = without(v.partial, i)
+		v.joiners.remove(i, &v.joining)
 		v.leaveRunning(i, int64(r.computed))
 	case decoding:
 		if r.last == v.newest {
@@ -40,13 +41,13 @@ func (v *VLLM) Cancel(now clock.Time, i, id int32) (sent int32, gone bool) {
 		}
 		held := r.heldAt0 + v.newest
 		sent = max(0, r.output-int32(r.last-v.newest)-int32(v.steps))
-		v.finish.remove(v.rows.rows, i)
+		v.finish.remove(v.rows, i)
 		v.leaveDecode(r, held)
 		v.leaveRunning(i, held)
 	default:
 		return 0, false
 	}
-	v.rows.release(i)
+	v.releaseRow(i)
 	v.blocked = false
 	v.out = slices.DeleteFunc(v.out, func(e Event) bool { return e.ID == id })
 	return sent, true
@@ -57,27 +58,18 @@ func (v *VLLM) Cancel(now clock.Time, i, id int32) (sent int32, gone bool) {
 func (v *VLLM) leaveRunning(i int32, held int64) {
 	for k := range v.steps {
 		st := v.at(k)
-		st.started, st.firsts, st.drafts = without(st.started, i), without(st.firsts, i), without(st.drafts, i)
+		st.started.remove(i, &st.more.started)
+		st.firsts.remove(i, &st.more.firsts)
+		st.more.drafts = without(st.more.drafts, i)
 	}
-	v.giveBack(i, &v.rows.rows[i], held)
-	v.order.live--
+	v.giveBack(i, &v.rows[i], held)
+	v.live--
 	v.changed = true
 }
 
-// leaveFront takes a row out of the front end; false if it is past that.
-func (v *VLLM) leaveFront(i int32) bool {
-	k := slices.IndexFunc(v.front, func(a arrival) bool { return !a.reject && a.row == i })
-	if k < 0 {
-		return false
-	}
-	v.front = slices.Delete(v.front, k, k+1)
-	v.nextDue()
-	return true
-}
-
 // find returns the place of a row in the queue, from its head on.
-func (d *deque) find(i int32) int {
-	k := 0
+func (d *deque) find(i int32) int32 {
+	k := int32(0)
 	for d.at(k) != i {
 		k++
 	}

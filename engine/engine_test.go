@@ -293,7 +293,7 @@ func TestEveryStepEqualsTheReference(t *testing.T) {
 			if all {
 				cached = int(v.cache.idle)
 			}
-			got := fmt.Sprintf("free %d, idle cached %d, waiting %d, running %d", v.freeBlks, cached, v.waiting.n, v.order.live)
+			got := fmt.Sprintf("free %d, idle cached %d, waiting %d, running %d", v.freeBlks, cached, v.waiting.n, v.live)
 			cached = 0
 			for _, b := range ref.blocks {
 				if b.hashed && all {

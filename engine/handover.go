@@ -9,31 +9,29 @@ import "slosim/sim/clock"
 
 // pin takes a prompt that is done out of running and keeps its blocks.
 func (v *VLLM) pin(now clock.Time, i int32) {
-	r := &v.rows.rows[i]
-	e := r.event(KVReady, now)
-	e.Row = i
-	v.out = append(v.out, e)
+	r := &v.rows[i]
+	v.told(KVReady, now, i)
 	r.state = pinned
-	v.order.live--
+	v.live--
 	v.blocked = false // a place in running is free
 }
 
 // Release implements Handing: another replica has the KV of a pinned prompt.
 func (v *VLLM) Release(now clock.Time, i int32) {
 	v.advance(now)
-	r := &v.rows.rows[i]
+	r := &v.rows[i]
 	v.giveBack(i, r, int64(r.prompt))
 	v.others -= int64(r.prompt)
-	v.rows.release(i)
+	v.releaseRow(i)
 	v.blocked, v.calm = false, unknown
 	v.kick(now)
 }
 
 // reserve gives the request at place k of the queue the blocks of its whole
 // prompt and lets it wait for its KV. It reports whether they fit.
-func (v *VLLM) reserve(k int, now clock.Time) bool {
+func (v *VLLM) reserve(k int32, now clock.Time) bool {
 	i := v.waiting.at(k)
-	r := &v.rows.rows[i]
+	r := &v.rows[i]
 	need := v.blocksFor(int64(r.prompt))
 	if need > v.freeBlks {
 		return false
@@ -42,9 +40,7 @@ func (v *VLLM) reserve(k int, now clock.Time) bool {
 	v.take(need)
 	r.blocks, r.state = need, loading
 	v.onTheWay++
-	e := r.event(Reserved, now)
-	e.Row = i
-	v.out = append(v.out, e)
+	v.told(Reserved, now, i)
 	return true
 }
 
@@ -52,7 +48,7 @@ func (v *VLLM) reserve(k int, now clock.Time) bool {
 // goes to the head of the queue and computes its last prompt token again.
 func (v *VLLM) Arrived(now clock.Time, i int32) {
 	v.advance(now)
-	r := &v.rows.rows[i]
+	r := &v.rows[i]
 	r.loaded, r.computed, r.state = true, r.prompt-1, waiting
 	v.onTheWay--
 	v.waiting.pushFront(i)

@@ -20,7 +20,6 @@ type store struct {
 	index          idIndex
 	oldest, newest int32
 	used           int32 // blocks
-	loaded         int64 // tokens that came back so far
 }
 
 // stored is a run of blocks of one unit of content.
@@ -146,6 +145,7 @@ func (v *VLLM) fetch(c *workloads.Chain, h hit, st *step) {
 		v.store.unlink(k)
 		v.store.link(k)
 	}
-	v.store.loaded += int64(h.far) << v.shift()
-	st.loadPs += int64(h.far) * v.store.cfg.BlockPs
+	v.spent.Loaded += int64(h.far) << v.shift()
+	st.extras = true
+	st.more.loadPs += int64(h.far) * v.store.cfg.BlockPs
 }

@@ -26,10 +26,9 @@ const (
 
 // row is one request inside a replica. While it decodes, the tokens it has
 // scheduled and the KV it holds follow from the step number alone: in step s it
-// holds heldAt0 + s tokens and ends in step last.
+// holds heldAt0 + s tokens and ends in step last. It fills one line of the processor's
+// cache; what is seldom asked lies beside it.
 type row struct {
-	// What every row needs between its admission and its end comes first: it fills
-	// one line of the processor's cache.
 	id       int32
 	prompt   int32
 	output   int32 // tokens to make, ≥ 1
@@ -43,96 +42,108 @@ type row struct {
 	loaded   bool // its KV has arrived: blocks and all tokens but the last
 
 	next      int32 // in a finish list, or next free row
+	hit       int32 // statistical prefix hit, tokens; 0 = by content
 	heldAt0   int64
 	last      int64 // step of the last token
 	admission int64 // number of its latest admission: its place in order
+}
 
+// stamps are the instants that a row's events tell of.
+type stamps struct {
 	ready, started, prefilled clock.Time
+}
 
+// aside is what only some schedulers ask of a row. What an earlier row has left there
+// does no harm: its steps are past, the rest is set where it is asked.
+type aside struct {
 	arrival  int64 // number of its arrival at the scheduler
 	extra    int64 // step it takes part in although it has ended
 	step     int64 // newest step that a walk has scheduled it in
 	chunk    int32 // prompt tokens in the step being scheduled
 	priority int32 // smaller goes first, under the priority policy
-	hit      int32 // statistical prefix hit, tokens; 0 = by content
-	public   int32 // of blocks: in extents of the prefix cache
 }
 
-// content is what the prefix cache knows of a row; apart from it, because the rows
-// of a replica without cache should be small.
+// content is what the prefix cache knows of a row.
 type content struct {
 	chain   workloads.Chain
 	extents []int32 // in order
 	filed   int32   // leading full blocks that were offered to the cache
+	public  int32   // of the row's blocks: in extents
 }
 
-// Sizes of the place where a replica's short lists begin: four lists and three of each
-// step, with listRoom rows each.
-const (
-	listRoom  = 4
-	smallRoom = (4 + 2*3) * listRoom
-)
-
-// lists lets the short lists of a replica begin side by side; those that outgrow their
-// place move away.
-func (v *VLLM) lists() {
-	at := 0
-	take := func(n int) []int32 {
-		at += n
-		return v.small[at-n : at-n : at]
+// takeRow returns a row that is all zero.
+func (v *VLLM) takeRow() int32 {
+	i := v.vacant
+	if i == none {
+		return v.oneMoreRow()
 	}
-	for _, list := range []*[]int32{&v.joiners, &v.partial, &v.ended, &v.chunked} {
-		*list = take(listRoom)
-	}
-	for k := range v.ring {
-		st := &v.ring[k]
-		st.finals = none
-		for _, list := range []*[]int32{&st.started, &st.firsts, &st.drafts} {
-			*list = take(listRoom)
-		}
-	}
-}
-
-// table is a growing array of rows with a free list.
-type table struct {
-	rows    []row
-	content []content
-	cached  bool // rows have content
-	head    int32
-}
-
-func (t *table) take() int32 {
-	if t.head == none {
-		t.rows = append(t.rows, row{})
-		if t.cached {
-			t.content = append(t.content, content{})
-		}
-		return int32(len(t.rows) - 1)
-	}
-	i := t.head
-	t.head = t.rows[i].next
+	v.vacant = v.rows[i].next
+	v.rows[i].next = 0
 	return i
 }
 
-func (t *table) release(i int32) {
-	t.rows[i] = row{}
-	t.rows[i].next = t.head
-	if t.cached {
-		t.content[i] = content{extents: t.content[i].extents[:0]}
+func (v *VLLM) oneMoreRow() int32 {
+	v.rows, v.times, v.asides = append(v.rows, row{}), append(v.times, stamps{}), append(v.asides, aside{})
+	if v.caching {
+		v.content = append(v.content, content{})
 	}
-	t.head = i
+	return int32(len(v.rows) - 1)
+}
+
+// releaseRow frees a row.
+func (v *VLLM) releaseRow(i int32) {
+	v.rows[i] = row{next: v.vacant}
+	if v.caching {
+		v.content[i] = content{extents: v.content[i].extents[:0]}
+	}
+	v.vacant = i
+}
+
+// few is a list of rows that seldom has more than one: the others lie elsewhere, where
+// its owner says.
+type few struct {
+	n   int32
+	one int32 // the first
+}
+
+func (f *few) add(i int32, others *[]int32) {
+	if f.n++; f.n == 1 {
+		f.one = i
+	} else {
+		f.more(i, others)
+	}
+}
+
+//go:noinline
+func (f *few) more(i int32, others *[]int32) {
+	*others = append((*others)[:f.n-2], i)
+}
+
+// rest returns all but the first.
+func (f *few) rest(others []int32) []int32 { return others[:max(f.n-1, 0)] }
+
+// remove takes a row out, if it is in the list. The order stays.
+func (f *few) remove(i int32, others *[]int32) {
+	if f.n == 0 {
+		return
+	}
+	list := append([]int32{f.one}, f.rest(*others)...)
+	f.n = 0
+	for _, k := range without(list, i) {
+		f.add(k, others)
+	}
 }
 
 // deque is a ring buffer of rows: the waiting queue. Under FCFS preempted
 // requests go to its front; under the priority policy it is sorted.
 type deque struct {
 	buf  []int32 // length is a power of two
-	head int
-	n    int
+	head int32
+	n    int32
 }
 
 // insert puts a row at place k of the queue.
-func (d *deque) insert(k int, i int32) {
+func (d *deque) insert(k, i int32) {
 	if k == 0 {
 		d.pushFront(i)
 		return
@@ -145,17 +156,17 @@ func (d *deque) insert(k int, i int32) {
 }
 
 // remove takes the row at place k out; the ones before it move back.
-func (d *deque) remove(k int) {
+func (d *deque) remove(k int32) {
 	for j := k; j > 0; j-- {
 		d.set(j, d.at(j-1))
 	}
 	d.popFront()
 }
 
-func (d *deque) set(k int, i int32) { d.buf[(d.head+k)&(len(d.buf)-1)] = i }
+func (d *deque) set(k, i int32) { d.buf[int(d.head+k)&(len(d.buf)-1)] = i }
 
 func (d *deque) grow() {
-	if d.n < len(d.buf) {
+	if int(d.n) < len(d.buf) {
 		return
 	}
 	buf := make([]int32, max(16, 2*len(d.buf)))
@@ -165,24 +176,24 @@ func (d *deque) grow() {
 	d.buf, d.head = buf, 0
 }
 
-func (d *deque) at(i int) int32 { return d.buf[(d.head+i)&(len(d.buf)-1)] }
+func (d *deque) at(k int32) int32 { return d.buf[int(d.head+k)&(len(d.buf)-1)] }
 
 func (d *deque) pushBack(i int32) {
 	d.grow()
-	d.buf[(d.head+d.n)&(len(d.buf)-1)] = i
+	d.buf[int(d.head+d.n)&(len(d.buf)-1)] = i
 	d.n++
 }
 
 func (d *deque) pushFront(i int32) {
 	d.grow()
-	d.head = (d.head - 1) & (len(d.buf) - 1)
+	d.head = (d.head - 1) & int32(len(d.buf)-1)
 	d.buf[d.head] = i
 	d.n++
 }
 
 func (d *deque) popFront() int32 {
 	i := d.buf[d.head]
-	d.head = (d.head + 1) & (len(d.buf) - 1)
+	d.head = (d.head + 1) & int32(len(d.buf)-1)
 	d.n--
 	return i
 }
@@ -191,10 +202,9 @@ func (d *deque) popFront() int32 {
 // for it: most replicas never run short of blocks or budget. Rows that left are gaps,
 // squeezed out when they outnumber the rest.
 type order struct {
-	entries []entry // while kept
-	live    int
 	kept    bool
-	asked   bool // since gaps were last squeezed out
+	asked   bool    // since gaps were last squeezed out
+	entries []entry // while kept
 }
 
 type entry struct {
@@ -202,14 +212,10 @@ type entry struct {
 	admission int64
 }
 
-// push appends a row. Gaps go now and not when a row leaves, because rows leave
-// in the middle of a walk.
-func (o *order) push(rows []row, i int32, admission int64) {
-	o.live++
-	if !o.kept {
-		return
-	}
-	if len(o.entries) > 32 && len(o.entries) > 2*o.live {
+// push appends a row; live is how many run then. Gaps go now and not when a row leaves,
+// because rows leave in the middle of a walk.
+func (o *order) push(rows []row, i int32, admission int64, live int32) {
+	if len(o.entries) > 32 && len(o.entries) > 2*int(live) {
 		o.entries = slices.DeleteFunc(o.entries, func(e entry) bool { return !e.current(rows) })
 		o.kept, o.asked = o.asked, false
 	}

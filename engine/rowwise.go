@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"slosim/models"
 	"slosim/sim/clock"
 	"slosim/workloads"
 )
@@ -48,10 +49,13 @@ type rowwise struct {
 
 	streamedPs int64 // when a serial front end is done with the tokens made so far
 
-	run   stretch
-	bin   int
-	spent Spent
-	out   []Event
+	run    stretch
+	cost   models.Cost // of the stretch's first step
+	growth models.Cost // per further step
+	runBin int         // clock bin of the stretch
+	bin    int
+	spent  Spent
+	out    []Event
 }
 
 // scheduler decides what a step computes: the part in which the kinds differ.
@@ -120,7 +124,7 @@ func (c *rowwise) Load(now clock.Time) Load {
 	total := c.cfg.KVBlocks - 1
 	return Load{
 		Running: c.live,
-		Waiting: int32(c.waiting.n + c.front.len() - c.front.rejects),
+		Waiting: c.waiting.n + int32(c.front.len()-c.front.rejects),
 		Tokens:  c.held,
 		Blocks:  total - c.freeBlks,
 		Peak:    total - c.minFree,
@@ -145,7 +149,7 @@ func (c *rowwise) Soon() {}
 // Next implements Replica.
 func (c *rowwise) Next() (clock.Time, bool) {
 	next := c.run.end
-	crowded := c.cfg.MaxWaiting > 0 && c.waiting.n+c.front.len() > int(c.cfg.MaxWaiting)
+	crowded := c.cfg.MaxWaiting > 0 && int(c.waiting.n)+c.front.len() > int(c.cfg.MaxWaiting)
 	if c.steps == 0 || c.front.rejects > 0 || crowded {
 		next = min(next, c.front.next())
 	}
@@ -180,7 +184,7 @@ func (c *rowwise) accept() {
 		c.out = append(c.out, Event{Kind: Rejected, Reason: TooLong, ID: a.id, At: a.ready, Ready: a.ready})
 		return
 	}
-	if c.cfg.MaxWaiting > 0 && c.waiting.n >= int(c.cfg.MaxWaiting) {
+	if c.cfg.MaxWaiting > 0 && c.waiting.n >= c.cfg.MaxWaiting {
 		c.out = append(c.out, Event{Kind: Rejected, Reason: QueueFull, ID: a.id, At: a.ready, Ready: a.ready})
 		c.release(a.job)
 		return

@@ -180,14 +180,14 @@ func (c *rowwise) blocksFor(tokens int32) int32 {
 func (c *rowwise) begin(now clock.Time) {
 	st := &c.ring[0]
 	r := &c.run
-	if !st.same || c.bin != r.bin || r.end == clock.Never {
-		r.t0, r.n, r.bin = now, 0, c.bin
-		r.cost = c.cfg.Model.Step(st.batch, c.bin)
-		r.a = r.cost.Total()
-		r.b, r.grow = 0, models.Cost{}
+	if !st.same || c.bin != c.runBin || r.end == clock.Never {
+		r.t0, r.n, c.runBin = now, 0, c.bin
+		c.cost = c.cfg.Model.Step(st.batch, c.bin)
+		r.a = c.cost.Total()
+		r.b, c.growth = 0, models.Cost{}
 		if st.batch.PrefillTokens == 0 {
-			r.grow = c.cfg.Model.Slope(st.batch.DecodeSeqs, c.bin)
-			r.b = r.grow.Total()
+			c.growth = c.cfg.Model.Slope(st.batch.DecodeSeqs, c.bin)
+			r.b = c.growth.Total()
 		}
 	}
 	r.end = r.at(r.n + 1)
@@ -253,9 +253,9 @@ type firstTokens struct {
 func (c *rowwise) account() {
 	r := &c.run
 	from := r.at(r.n)
-	c.spent.Cost.Add(&r.cost, 1)
-	if r.n > 0 && (r.b != 0 || r.grow.Memory != 0) {
-		c.spent.Cost.Add(&r.grow, r.n)
+	c.spent.Cost.Add(&c.cost, 1)
+	if r.n > 0 && (r.b != 0 || c.growth.Memory != 0) {
+		c.spent.Cost.Add(&c.growth, r.n)
 	}
 	r.n++
 	c.spent.Steps++

@@ -19,34 +19,33 @@ func (v *VLLM) schedule(now clock.Time, st *step) bool {
 	s := v.newest + 1
 	ends := v.finish.ends(v.newest)
 	// unchanged: the step has the rows of the one before, all decoding
-	if growth := v.residue.need(s); !ends && !v.changed && len(v.joiners)|len(v.partial)|v.drafts == 0 && (v.waiting.n == 0 || v.blocked) &&
+	if growth := v.residue.need(s); !ends && !v.changed && v.joiners.n|v.drafts == 0 && len(v.partial) == 0 && (v.waiting.n == 0 || v.blocked) &&
 		v.decodes > 0 && s&(turn-1) != 0 && growth <= v.freeBlks && !v.apart {
 		v.again(s, growth, st)
 		return true
 	}
 	v.retire(ends)
-	if len(v.joiners) > 0 {
+	if v.joiners.n > 0 {
 		v.join()
 	}
 	if s&(turn-1) == 0 {
-		v.finish.refile(v.rows.rows, s)
+		v.finish.refile(v.rows, s)
 	}
 
 	st.batch = models.Batch{}
-	st.loadPs = 0
-	st.started, st.firsts, st.drafts, st.finals = st.started[:0], st.firsts[:0], st.drafts[:0], none
+	st.clear()
 	v.heldSum += int64(v.decodes) // each row holds one token more than in the step before
 
 	if v.changed { // another budget is left: a smaller chunk may fit
 		v.blocked = false
 	}
 	preempted := false
-	if growth := v.residue.need(s); len(v.partial)|v.drafts == 0 && growth <= v.freeBlks {
+	if growth := v.residue.need(s); len(v.partial) == 0 && v.drafts == 0 && growth <= v.freeBlks {
 		v.take(growth)
 	} else {
 		preempted = v.scheduleRunning(now, s, st, growth)
 	}
-	if len(v.chunked) > 0 {
+	if v.filing {
 		v.fileChunks()
 	}
 	if !preempted && v.waiting.n > 0 && !v.blocked {
@@ -63,9 +62,9 @@ func (v *VLLM) schedule(now clock.Time, st *step) bool {
 		// A row that preempted itself has left an empty step: whoever fits starts now.
 		return preempted && v.steps == 0 && v.waiting.n > 0 && v.schedule(now, st)
 	}
-	st.number, st.same = s, !v.changed && b.PrefillTokens == 0
+	st.same = !v.changed && b.PrefillTokens == 0
 	v.changed = b.PrefillTokens > 0 || v.apart && (v.idle.rows > 0 || v.waste.rows > 0 || v.spec.rows > 0)
-	v.newest = s
+	v.newest, v.retired = s, false
 	v.steps++
 	v.minFree = min(v.minFree, v.freeBlks)
 	return true
@@ -73,15 +72,15 @@ func (v *VLLM) schedule(now clock.Time, st *step) bool {
 
 // again schedules a step with the rows of the one before, all decoding.
 func (v *VLLM) again(s int64, growth int32, st *step) {
-	v.retired, v.newest = v.newest, s
+	v.retired, v.newest = false, s
 	v.heldSum += int64(v.decodes)
 	v.take(growth)
 	v.minFree = min(v.minFree, v.freeBlks)
 	b := &st.batch
 	b.Tokens, b.Seqs, b.DecodeSeqs, b.PrefillTokens = v.decodes, v.decodes, v.decodes, 0
 	b.DecodeCtx, b.PrefillArea = v.heldSum, 0
-	st.loadPs, st.same, st.number = 0, true, s
-	st.started, st.firsts, st.drafts, st.finals = st.started[:0], st.firsts[:0], st.drafts[:0], none
+	st.clear()
+	st.same = true
 	v.steps++
 }
 
@@ -104,8 +103,8 @@ func (v *VLLM) countApart(b *models.Batch) {
 // They keep their blocks and their place in running until that step's output is
 // processed.
 func (v *VLLM) retire(ends bool) {
-	if v.retired != v.newest {
-		v.retired = v.newest
+	if !v.retired {
+		v.retired = true
 		if ends {
 			v.retireEnded()
 		}
@@ -116,30 +115,29 @@ func (v *VLLM) retireEnded() {
 	head := v.finish.take(v.newest)
 	v.changed = true
 	tail := head
-	for i := head; i != none; i = v.rows.rows[i].next {
-		r := &v.rows.rows[i]
+	for i := head; i != none; i = v.rows[i].next {
+		r := &v.rows[i]
 		held := r.heldAt0 + v.newest
 		v.leaveDecode(r, held)
 		r.state = ending
 		r.made = r.output
 		v.others += held
-		v.waste.add(v.oneMore(r, v.newest+1), held+1)
+		v.linger(i, v.newest+1, &v.waste, 1, held+1)
 		tail = i
 	}
 	st := v.at(v.steps - 1) // the newest step is still in flight: it is not processed before it is retired
-	v.rows.rows[tail].next = st.finals
+	v.rows[tail].next = st.finals
 	st.finals = head
 }
 
-// oneMore returns 1 when a row whose last token is in flight takes part in step s
-// all the same, because the scheduler cannot know that it ends, else 0.
-func (v *VLLM) oneMore(r *row, s int64) int32 {
-	if !v.cfg.StopEOS || !v.cfg.Host.Async {
-		return 0
+// linger lets a row whose last token is in flight take part in step s all the same where
+// the scheduler cannot know that it ends: it counts n times among some rows.
+func (v *VLLM) linger(i int32, s int64, among *someRows, n int32, held int64) {
+	if v.cfg.StopEOS && v.cfg.Host.Async {
+		v.asides[i].extra = s
+		v.apart = true
+		among.add(n, held)
 	}
-	r.extra = s
-	v.apart = true
-	return 1
 }
 
 // leaveDecode takes a decoding row, which holds so many tokens in step newest, out of
@@ -155,23 +153,29 @@ func (v *VLLM) leaveDecode(r *row, held int64) {
 // one on.
 func (v *VLLM) join() {
 	v.changed = true
-	for _, i := range v.joiners {
-		r := &v.rows.rows[i]
-		if v.cfg.Spec.Drafts > 0 {
-			r.state = drafting
-			v.drafts++
-			continue
-		}
-		r.state = decoding
-		r.heldAt0 = int64(r.target) - v.newest
-		r.last = v.newest + int64(r.output-r.made)
-		v.decodes++
-		v.heldSum += int64(r.target)
-		v.others -= int64(r.target)
-		v.residue.add(r.heldAt0, 1)
-		v.finish.add(v.rows.rows, i, v.newest+1)
+	v.joins(v.joiners.one)
+	for _, i := range v.joiners.rest(v.joining) {
+		v.joins(i)
 	}
-	v.joiners = v.joiners[:0]
+	v.joiners.n = 0
+}
+
+// joins lets one of them decode.
+func (v *VLLM) joins(i int32) {
+	r := &v.rows[i]
+	if v.cfg.Spec.Drafts > 0 {
+		r.state = drafting
+		v.drafts++
+		return
+	}
+	r.state = decoding
+	r.heldAt0 = int64(r.target) - v.newest
+	r.last = v.newest + int64(r.output-r.made)
+	v.decodes++
+	v.heldSum += int64(r.target)
+	v.others -= int64(r.target)
+	v.residue.add(r.heldAt0, 1)
+	v.finish.add(v.rows, i, v.newest+1)
 }
 
 // scheduleRunning gives the running rows their tokens and blocks for step s, in which
@@ -184,7 +188,7 @@ func (v *VLLM) scheduleRunning(now clock.Time, s int64, st *step, growth int32) 
 	}
 	want := int32(0)
 	for _, i := range v.partial {
-		r := &v.rows.rows[i]
+		r := &v.rows[i]
 		n := min(v.limit(r.target-r.computed), room)
 		want += n
 		need += v.blocksFor(int64(r.computed+n)) - r.blocks
@@ -197,7 +201,7 @@ func (v *VLLM) scheduleRunning(now clock.Time, s int64, st *step, growth int32) 
 	budget := room
 	kept := v.partial[:0]
 	for _, i := range v.partial {
-		r := &v.rows.rows[i]
+		r := &v.rows[i]
 		if n := min(v.limit(r.target-r.computed), budget); n > 0 {
 			budget -= n
 			if v.chunk(i, n, st) {
@@ -223,7 +227,7 @@ func (v *VLLM) limit(n int32) int32 {
 // the one admitted last.
 func (v *VLLM) walkRunning(now clock.Time, s int64, st *step) bool {
 	preempted := false
-	rows := v.rows.rows
+	rows := v.rows
 	budget := v.cfg.MaxBatchedTokens
 	for _, e := range v.order.list(rows) {
 		if budget < 0 {
@@ -234,9 +238,9 @@ func (v *VLLM) walkRunning(now clock.Time, s int64, st *step) bool {
 		}
 		r := &rows[e.row]
 		if r.state == ending {
-			if r.extra == s && budget > 0 {
+			if extra := v.asides[e.row].extra; extra == s && budget > 0 {
 				budget--
-			} else if r.extra == s {
+			} else if extra == s {
 				v.waste.add(-1, int64(r.prompt+r.output))
 			}
 			continue
@@ -271,7 +275,7 @@ func (v *VLLM) walkRunning(now clock.Time, s int64, st *step) bool {
 			continue
 		}
 		budget -= n
-		r.step, r.chunk = s, n
+		v.asides[e.row].step, v.asides[e.row].chunk = s, n
 		if r.state == decoding {
 			v.take(take)
 		} else if r.state == drafting {
@@ -286,13 +290,13 @@ func (v *VLLM) walkRunning(now clock.Time, s int64, st *step) bool {
 // delay keeps a decoding row out of step s: it found no budget. Its tokens, its
 // end and its blocks move one step back.
 func (v *VLLM) delay(i int32, s int64) {
-	r := &v.rows.rows[i]
-	v.finish.remove(v.rows.rows, i)
+	r := &v.rows[i]
+	v.finish.remove(v.rows, i)
 	v.residue.add(r.heldAt0, -1)
 	r.heldAt0--
 	r.last++
 	v.residue.add(r.heldAt0, 1)
-	v.finish.add(v.rows.rows, i, s)
+	v.finish.add(v.rows, i, s)
 	v.heldSum--
 	v.idle.add(1, r.heldAt0+s)
 	v.apart = true
@@ -304,18 +308,18 @@ func (v *VLLM) delay(i int32, s int64) {
 func (v *VLLM) victim(s int64) int32 {
 	if v.cfg.Priority {
 		worst := none
-		for _, e := range v.order.list(v.rows.rows) {
-			r := &v.rows.rows[e.row]
-			if e.current(v.rows.rows) && (r.state != ending || r.step == s) && (worst == none || v.first(worst, e.row)) {
+		for _, e := range v.order.list(v.rows) {
+			r := &v.rows[e.row]
+			if e.current(v.rows) && (r.state != ending || v.asides[e.row].step == s) && (worst == none || v.first(worst, e.row)) {
 				worst = e.row
 			}
 		}
 		return worst
 	}
-	entries := v.order.list(v.rows.rows)
+	entries := v.order.list(v.rows)
 	for k := len(entries) - 1; ; k-- {
 		e := entries[k]
-		if e.current(v.rows.rows) && v.rows.rows[e.row].state != ending {
+		if e.current(v.rows) && v.rows[e.row].state != ending {
 			return e.row
 		}
 	}
@@ -326,15 +330,15 @@ func (v *VLLM) victim(s int64) int32 {
 // prefilled again with the rest. It returns the budget that the row gives back if
 // the walk had scheduled it already.
 func (v *VLLM) preempt(now clock.Time, i int32, s int64, st *step) int32 {
-	r := &v.rows.rows[i]
+	r := &v.rows[i]
 	back := int32(0)
-	if r.step == s {
-		back = r.chunk
+	if x := &v.asides[i]; x.step == s {
+		back = x.chunk
 	}
 	held := int64(r.computed)
 	if r.state == decoding {
 		held = r.heldAt0 + v.newest
-		v.finish.remove(v.rows.rows, i)
+		v.finish.remove(v.rows, i)
 		v.heldSum-- // the step being scheduled has counted its token already
 		v.leaveDecode(r, held)
 		r.blocks = v.blocksFor(held + int64(back))
@@ -355,12 +359,12 @@ func (v *VLLM) preempt(now clock.Time, i int32, s int64, st *step) int32 {
 	r.computed, r.target = 0, r.prompt+r.made
 	r.half, r.loaded = workloads.Whole, false // what was handed over is lost
 	r.state = waiting
-	v.order.live--
+	v.live--
 	if v.cfg.Priority {
 		v.enqueue(i)
 	} else {
-		k := 0
-		for k < v.waiting.n && v.rows.rows[v.waiting.at(k)].loaded {
+		k := int32(0)
+		for k < v.waiting.n && v.rows[v.waiting.at(k)].loaded {
 			k++ // rows that hold their blocks already stay first
 		}
 		v.waiting.insert(k, i)
@@ -372,28 +376,28 @@ func (v *VLLM) preempt(now clock.Time, i int32, s int64, st *step) int32 {
 
 // undo takes a chunk out of the step being scheduled again.
 func (v *VLLM) undo(i int32, st *step) {
-	r := &v.rows.rows[i]
-	past := int64(r.computed - r.chunk)
-	n := int64(r.chunk)
+	r := &v.rows[i]
+	n := int64(v.asides[i].chunk)
+	past := int64(r.computed) - n
 	st.batch.Seqs--
-	st.batch.PrefillTokens -= r.chunk
+	st.batch.PrefillTokens -= int32(n)
 	st.batch.PrefillArea -= n*past + n*n/2
 	switch r.state {
 	case prefilling:
 		return
 	case joining:
-		v.joiners = without(v.joiners, i)
+		v.joiners.remove(i, &v.joining)
 	case ending:
-		v.late.add(-v.oneMore(r, 0), int64(r.target)+1)
+		v.linger(i, 0, &v.late, -1, int64(r.target)+1)
 		at := &st.finals
 		for *at != i {
-			at = &v.rows.rows[*at].next
+			at = &v.rows[*at].next
 		}
 		*at = r.next
 	}
 	r.made--
 	if r.made == 0 {
-		st.firsts = without(st.firsts, i)
+		st.firsts.remove(i, &st.more.firsts)
 		r.seen = false
 	}
 }
@@ -408,7 +412,7 @@ func without(list []int32, i int32) []int32 {
 
 // chunk schedules n prompt tokens of a row and reports whether they are its last.
 func (v *VLLM) chunk(i, n int32, st *step) bool {
-	r := &v.rows.rows[i]
+	r := &v.rows[i]
 	take := v.blocksFor(int64(r.computed+n)) - r.blocks
 	v.take(take)
 	r.blocks += take
@@ -427,18 +431,18 @@ func (v *VLLM) chunk(i, n int32, st *step) bool {
 	r.made++
 	if !r.seen {
 		r.seen = true
-		st.firsts = append(st.firsts, i)
+		st.firsts.add(i, &st.more.firsts)
 	}
 	if r.made < r.output {
 		prefetch.Lines(unsafe.Pointer(v.finish.slot(v.newest+1+int64(r.output-r.made))), 1) // for join
 		r.state = joining
-		v.joiners = append(v.joiners, i)
+		v.joiners.add(i, &v.joining)
 		return true
 	}
 	r.state = ending
 	r.next = st.finals
 	st.finals = i
-	v.late.add(v.oneMore(r, v.newest+2), int64(r.target)+1)
+	v.linger(i, v.newest+2, &v.late, 1, int64(r.target)+1)
 	return true
 }
 
@@ -450,13 +454,13 @@ func (v *VLLM) admit(now clock.Time, st *step) {
 	if v.apart {
 		budget -= v.waste.rows + v.drafted
 	}
-	for k := 0; k < v.waiting.n && budget > 0; {
-		if int32(v.order.live) >= v.cfg.MaxSeqs {
+	for k := int32(0); k < v.waiting.n && budget > 0; {
+		if v.live >= v.cfg.MaxSeqs {
 			v.blocked = true
 			return
 		}
 		i := v.waiting.at(k)
-		r := &v.rows.rows[i]
+		r := &v.rows[i]
 		if r.half == workloads.DecodeHalf && !r.loaded {
 			if !v.reserve(k, now) {
 				v.blocked = true
@@ -467,7 +471,7 @@ func (v *VLLM) admit(now clock.Time, st *step) {
 		h := v.lookup(i)
 		n := min(v.limit(r.target-r.computed-(h.blocks+h.far)<<v.shift()), budget)
 		if !v.fits(r, h, n) {
-			if k++; k > int(v.cfg.SkipAhead) || k == v.waiting.n {
+			if k++; k > v.cfg.SkipAhead || k == v.waiting.n {
 				// Without the whole-prompt gate an eviction can shorten the hit and
 				// with it what the first chunk needs.
 				v.blocked = v.cfg.ReserveFullPrompt || !v.caching
@@ -477,16 +481,19 @@ func (v *VLLM) admit(now clock.Time, st *step) {
 		}
 		v.waiting.remove(k)
 		v.admitted++
-		v.order.push(v.rows.rows, i, v.admitted)
+		v.live++
+		if v.order.kept {
+			v.order.push(v.rows, i, v.admitted, v.live)
+		}
 		r.admission, r.state = v.admitted, prefilling
 		if !r.seen {
-			st.started = append(st.started, i)
+			st.started.add(i, &st.more.started)
 		}
 		budget -= n
-		v.prompted += int64(r.target)
+		v.spent.Prompted += int64(r.target)
 		v.others += int64(r.computed) // of KV that has arrived
 		if h.far > 0 {
-			v.fetch(&v.rows.content[i].chain, h, st)
+			v.fetch(&v.content[i].chain, h, st)
 		}
 		if h.blocks+h.far > 0 {
 			v.reuse(i, h)
@@ -494,7 +501,7 @@ func (v *VLLM) admit(now clock.Time, st *step) {
 		if !v.chunk(i, n, st) {
 			v.partial = append(v.partial, i)
 		}
-		if len(v.chunked) > 0 {
+		if v.filing {
 			v.fileChunks()
 		}
 	}
@@ -508,7 +515,7 @@ func (v *VLLM) fits(r *row, h hit, n int32) bool {
 		tokens = r.target
 	}
 	keep := int32(0)
-	if v.order.live > 0 {
+	if v.live > 0 {
 		keep = v.cfg.WatermarkBlocks
 	}
 	return v.blocksFor(int64(tokens))-r.blocks-h.blocks+h.cost+keep <= v.freeBlks

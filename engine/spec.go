@@ -29,33 +29,34 @@ func (s *Spec) emitted(u float64, most int32) int32 {
 
 // speculate gives a row n tokens in the step being scheduled.
 func (v *VLLM) speculate(i, n, take int32, st *step) {
-	r := &v.rows.rows[i]
+	r := &v.rows[i]
 	v.take(take)
 	r.blocks += take
 	v.spec.add(1, int64(r.computed+n))
 	v.drafted += n
 	v.apart = true
-	st.drafts = append(st.drafts, i)
+	st.extras = true
+	st.more.drafts = append(st.more.drafts, i)
 }
 
 // withdraw takes a preempted row out of those that speculate; n > 0 says that the
 // step being scheduled had it already.
 func (v *VLLM) withdraw(i, n int32, st *step) {
-	r := &v.rows.rows[i]
+	r := &v.rows[i]
 	v.drafts--
 	if n > 0 {
 		v.spec.add(-1, int64(r.computed+n))
 		v.drafted -= n
-		st.drafts = without(st.drafts, i)
+		st.more.drafts = without(st.more.drafts, i)
 	}
 }
 
 // verify draws what the step's drafts became; rows that are complete end.
 func (v *VLLM) verify(st *step) {
-	for _, i := range st.drafts {
-		r := &v.rows.rows[i]
-		u := v.cfg.Spec.Draws.Float64(r.arrival<<24 + int64(r.made))
-		n := min(v.cfg.Spec.emitted(u, r.chunk), r.output-r.made)
+	for _, i := range st.more.drafts {
+		r := &v.rows[i]
+		u := v.cfg.Spec.Draws.Float64(v.asides[i].arrival<<24 + int64(r.made))
+		n := min(v.cfg.Spec.emitted(u, v.asides[i].chunk), r.output-r.made)
 		r.made += n
 		r.computed += n
 		v.others += int64(n)
@@ -64,5 +65,5 @@ func (v *VLLM) verify(st *step) {
 			v.ended = append(v.ended, i)
 		}
 	}
-	st.drafts = st.drafts[:0]
+	st.more.drafts = st.more.drafts[:0]
 }

@@ -61,8 +61,8 @@ func (s *Static) prompt() {
 
 // fitting returns how many requests from the head of the queue make the next
 // batch: as many as can all go on until the longest of them ends.
-func (s *Static) fitting() int {
-	most := min(s.waiting.n, int(s.cfg.MaxSeqs))
+func (s *Static) fitting() int32 {
+	most := min(s.waiting.n, s.cfg.MaxSeqs)
 	longest, blocks := int32(0), int64(0)
 	for k := range most {
 		if o := s.jobs[s.waiting.at(k)].output; o > longest {
@@ -80,6 +80,6 @@ func (s *Static) fitting() int {
 
 // blocksUntil returns the blocks that request k of the queue holds when output
 // tokens have been scheduled.
-func (s *Static) blocksUntil(k int, output int32) int64 {
+func (s *Static) blocksUntil(k, output int32) int64 {
 	return int64(s.blocksFor(s.jobs[s.waiting.at(k)].prompt + output - 1))
 }

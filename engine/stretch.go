@@ -20,18 +20,13 @@ import (
 //
 // with a the first step's time and b the growth per step, in picoseconds.
 type stretch struct {
-	end  clock.Time // of the running step; Never when idle
-	t0   clock.Time
-	n    int64 // steps of the stretch that have ended
-	a, b int64
-	from clock.Time // end of the first n steps
-	rows int64      // that decode in it
-
-	booked   int64 // of the n steps: counted in spent and told to the gap meter
+	end      clock.Time // of the running step; Never when idle
+	t0       clock.Time
+	n        int64 // steps of the stretch that have ended
+	a, b     int64
+	from     clock.Time // end of the first n steps
+	booked   int64      // of the n steps: counted in spent and told to the gap meter
 	bookedTo clock.Time
-	bin      int
-	cost     models.Cost // of the first step
-	grow     models.Cost // per further step
 }
 
 // at returns the end of the first n steps of the stretch.
@@ -70,33 +65,41 @@ func (r *stretch) solve(now clock.Time) int64 {
 func (v *VLLM) begin(now clock.Time, st *step) {
 	r := &v.run
 	v.book(r.n, r.from)
-	r.t0, r.n, r.bin, r.from = now, 0, v.bin, now
+	r.t0, r.n, r.from = now, 0, now
 	r.booked, r.bookedTo = 0, now
-	r.rows = int64(st.batch.DecodeSeqs)
-	if v.ahead.of(st, v.bin) {
-		r.cost = v.ahead.cost
-		r.a = v.ahead.total
+	v.runRows, v.runBin = st.batch.DecodeSeqs, v.bin
+	if v.ahead.of(v.newest-int64(v.steps-1), &st.batch, v.bin) {
+		v.mine ^= 1
+		r.a, v.ahead.step = v.ahead.total, int64(none)
 	} else {
-		r.a = v.model.StepTo(&r.cost, &st.batch, v.bin)
+		r.a = v.model.StepTo(&v.costs[v.mine&1], &st.batch, int(v.bin))
 	}
-	more := st.loadPs
-	if len(st.drafts) > 0 {
-		more += v.cfg.Spec.DraftPs * int64(v.cfg.Spec.Drafts)
-	}
-	if more > 0 {
-		r.cost.Host += more
-		r.a += more
+	if st.extras {
+		r.a += v.extras(st)
 	}
 	if st.batch.PrefillTokens == 0 {
-		r.b = v.model.SlopeTo(&r.grow, st.batch.DecodeSeqs, v.bin)
+		r.b = v.model.GrowthTo(&v.growth, st.batch.DecodeSeqs, int(v.bin))
 	} else {
-		r.b = 0
-		r.grow.Attn, r.grow.Compute, r.grow.Memory = 0, 0, 0
+		r.b, v.growth = 0, models.Growth{}
 	}
 	r.end = r.at(1)
-	for _, i := range st.started {
-		v.rows.rows[i].started = now
+	if st.started.n > 0 {
+		v.times[st.started.one].started = now
+		for _, i := range st.started.rest(st.more.started) {
+			v.times[i].started = now
+		}
 	}
+}
+
+// extras adds to the cost of a step what loading from the second tier and drafting take,
+// and returns it.
+func (v *VLLM) extras(st *step) int64 {
+	ps := st.more.loadPs
+	if len(st.more.drafts) > 0 {
+		ps += v.cfg.Spec.DraftPs * int64(v.cfg.Spec.Drafts)
+	}
+	v.costs[v.mine&1].Host += ps
+	return ps
 }
 
 // boundary processes the end of the running step, or of several at once when
@@ -121,7 +124,7 @@ func (v *VLLM) boundary(limit clock.Time) {
 		v.book(r.n, now)
 	}
 	st, then := v.running, v.planned
-	if len(st.firsts)|len(st.drafts)|int(st.finals-none) != 0 {
+	if st.publishes() {
 		v.publish(now, st)
 	}
 	v.pass()
@@ -129,7 +132,7 @@ func (v *VLLM) boundary(limit clock.Time) {
 		v.start(now)
 		return
 	}
-	if then.same && v.bin == r.bin {
+	if then.same && v.bin == v.runBin {
 		r.end = r.at(r.n + 1)
 	} else {
 		v.begin(now, then)
@@ -159,8 +162,8 @@ func (v *VLLM) foresee() {
 	// What comes out one way or the other by chance is asked first, because it decides
 	// nearly always: a branch that a processor mispredicts costs as much as thirty
 	// instructions.
-	if v.steps == 2 && !v.planned.same || v.changed || len(v.joiners)|int(v.running.batch.PrefillTokens) != 0 ||
-		v.waiting.n > 0 && !v.blocked || v.steps < v.depth || v.bin != v.run.bin || v.stepping {
+	if v.steps == 2 && !v.planned.same || v.changed || v.joiners.n|v.running.batch.PrefillTokens != 0 ||
+		v.waiting.n > 0 && !v.blocked || v.steps < v.depth || v.bin != v.runBin || v.stepping {
 		return
 	}
 	last := v.finish.next(v.newest) - v.newest
@@ -172,7 +175,7 @@ func (v *VLLM) foresee() {
 	v.calm = n
 	if n == last && last < turn && v.affordable(n+1) > n {
 		n += int64(v.steps - 1) // the planned steps up to that end have the same rows
-		prefetch.Two(unsafe.Pointer(&v.rows.rows[*v.finish.slot(v.newest + last)]))
+		prefetch.Two(unsafe.Pointer(&v.rows[*v.finish.slot(v.newest + last)]))
 	}
 	v.visible = v.run.at(v.run.n + n + 1)
 }
@@ -207,10 +210,9 @@ func (v *VLLM) skip(n int64) {
 	v.take(blocks + v.residue.needs(v.newest+1, n-cycles<<v.shift()))
 	v.minFree = min(v.minFree, v.freeBlks)
 	v.newest += n
-	v.retired += n
 	v.heldSum += n * int64(v.decodes)
 	last := v.at(v.steps - 1)
-	last.batch.DecodeCtx, last.number = v.heldSum, v.newest
+	last.batch.DecodeCtx = v.heldSum
 	if v.steps == 2 {
 		v.running.batch.DecodeCtx = v.heldSum - int64(v.decodes)
 	}
@@ -228,21 +230,21 @@ func (v *VLLM) book(to int64, at clock.Time) {
 	length := at.Sub(r.bookedTo)
 	v.spent.Busy += length
 	gaps := v.cfg.Gaps
-	if r.rows == 0 {
+	if v.runRows == 0 {
 		gaps = nil
 	}
 	if to == 1 { // the first step: most stretches have no other
-		v.spent.Cost.AddOnce(&r.cost)
+		v.spent.Cost.AddOnce(&v.costs[v.mine&1])
 		if gaps != nil {
-			gaps.Gap(at, length, r.rows)
+			gaps.Gap(at, length, int64(v.runRows))
 		}
 	} else {
-		v.spent.Cost.Add(&r.cost, n)
-		v.spent.Cost.AddSlope(&r.grow, n*r.booked+n*(n-1)>>1)
+		v.spent.Cost.Add(&v.costs[v.mine&1], n)
+		v.spent.Cost.AddGrowth(&v.growth, n*r.booked+n*(n-1)>>1)
 		switch {
 		case gaps == nil:
 		case n == 1 || r.b*n < r.a>>8:
-			gaps.Gap(at, length/clock.Duration(n), r.rows*n)
+			gaps.Gap(at, length/clock.Duration(n), int64(v.runRows)*n)
 		default:
 			v.gaps(to)
 		}
@@ -259,23 +261,22 @@ func (v *VLLM) gaps(last int64) {
 	for from := r.booked; from < last; {
 		to := min(last, from+1+(r.a+r.b*from)>>8/r.b)
 		begin, end := r.at(from), r.at(to)
-		v.cfg.Gaps.Gap(end, end.Sub(begin)/clock.Duration(to-from), r.rows*(to-from))
+		v.cfg.Gaps.Gap(end, end.Sub(begin)/clock.Duration(to-from), int64(v.runRows)*(to-from))
 		from = to
 	}
 }
 
 // publish makes the tokens of a finished step visible and frees what ended.
 func (v *VLLM) publish(now clock.Time, st *step) {
-	at := now.Add(clock.Duration(uint64(v.publishPs*int64(st.batch.Seqs)) / 1000))
-	for _, i := range st.firsts {
-		r := &v.rows.rows[i]
-		r.prefilled = now
-		if r.output > 1 {
-			v.tell(FirstToken, at, r)
+	at := now.Add(clock.Duration(uint64(v.cfg.Host.PublishPerSeqPs*int64(st.batch.Seqs)) / 1000))
+	if st.firsts.n > 0 {
+		v.answered(now, at, st.firsts.one)
+		for _, i := range st.firsts.rest(st.more.firsts) {
+			v.answered(now, at, i)
 		}
 	}
 	switch i := st.finals; {
-	case len(st.drafts) > 0 || i != none && v.rows.rows[i].next != none:
+	case len(st.more.drafts) > 0 || i != none && v.rows[i].next != none:
 		v.endAll(now, at, st)
 	case i != none:
 		v.end(now, at, i)
@@ -283,18 +284,26 @@ func (v *VLLM) publish(now clock.Time, st *step) {
 	st.finals = none
 }
 
+// answered makes the first token of a row visible.
+func (v *VLLM) answered(now, at clock.Time, i int32) {
+	v.times[i].prefilled = now
+	if r := &v.rows[i]; r.output > 1 {
+		v.tell(FirstToken, at, i, r)
+	}
+}
+
 // endAll ends the rows that make their last token in a step, several or by speculation.
 func (v *VLLM) endAll(now, at clock.Time, st *step) {
 	v.ended = v.ended[:0]
-	if len(st.drafts) > 0 {
+	if len(st.more.drafts) > 0 {
 		v.verify(st)
 	}
-	for i := st.finals; i != none; i = v.rows.rows[i].next {
+	for i := st.finals; i != none; i = v.rows[i].next {
 		v.ended = append(v.ended, i)
 	}
 	if len(v.ended) > 1 { // in order of admission, as the running list has them
 		slices.SortFunc(v.ended, func(i, j int32) int {
-			return cmp.Compare(v.rows.rows[i].admission, v.rows.rows[j].admission)
+			return cmp.Compare(v.rows[i].admission, v.rows[j].admission)
 		})
 	}
 	for _, i := range v.ended {
@@ -304,21 +313,21 @@ func (v *VLLM) endAll(now, at clock.Time, st *step) {
 
 // end tells of a row's last token and frees what it had.
 func (v *VLLM) end(now, at clock.Time, i int32) {
-	r := &v.rows.rows[i]
+	r := &v.rows[i]
 	if r.half == workloads.PrefillHalf {
 		v.pin(now, i)
 		return
 	}
-	v.tell(Finished, at, r)
+	v.tell(Finished, at, i, r)
 	v.giveBack(i, r, int64(r.prompt+r.output-1))
 	v.others -= int64(r.prompt + r.output - 1)
-	v.order.live--
-	v.rows.release(i)
+	v.live--
+	v.releaseRow(i)
 	v.blocked = false
 }
 
 // tell appends an event of a row, filled in where it stands.
-func (v *VLLM) tell(k Kind, at clock.Time, r *row) {
+func (v *VLLM) tell(k Kind, at clock.Time, i int32, r *row) {
 	n := len(v.out)
 	if n == cap(v.out) {
 		v.out = append(v.out, Event{})
@@ -327,14 +336,17 @@ func (v *VLLM) tell(k Kind, at clock.Time, r *row) {
 	}
 	e := &v.out[n]
 	e.Kind, e.ID, e.At, e.Lost, e.Reason, e.Row = k, r.id, at, 0, 0, 0
-	e.Ready, e.Started, e.Prefilled = r.ready, r.started, r.prefilled
+	s := &v.times[i]
+	e.Ready, e.Started, e.Prefilled = s.ready, s.started, s.prefilled
 }
 
-func (r *row) event(k Kind, at clock.Time) Event {
-	return Event{Kind: k, ID: r.id, At: at, Ready: r.ready, Started: r.started, Prefilled: r.prefilled}
+// told is tell of what a caller asks for, which stands for the row.
+func (v *VLLM) told(k Kind, at clock.Time, i int32) {
+	v.tell(k, at, i, &v.rows[i])
+	v.out[len(v.out)-1].Row = i
 }
 
 // overfull tells whether the queue limit may reject a request in the front end.
 func (v *VLLM) overfull() bool {
-	return v.cfg.MaxWaiting > 0 && v.waiting.n+len(v.front) > int(v.cfg.MaxWaiting)
+	return v.cfg.MaxWaiting > 0 && v.waiting.n+v.inFront > v.cfg.MaxWaiting
 }

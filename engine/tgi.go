@@ -87,7 +87,7 @@ func (g *TGI) schedule(clock.Time) {
 // are at least as many as asked for.
 func (g *TGI) prefillBatch(least int) bool {
 	n := g.fitting()
-	if n == 0 || n < least {
+	if n == 0 || int(n) < least {
 		return false
 	}
 	g.passed = 1
@@ -115,11 +115,11 @@ func (g *TGI) start(i int32) {
 // fitting returns how many requests from the head of the queue fit into one
 // prefill batch: by prompt tokens, by total tokens, by blocks and by
 // max_batch_size.
-func (g *TGI) fitting() int {
+func (g *TGI) fitting() int32 {
 	prompts := g.o.MaxBatchPrefillTokens
 	total := g.o.MaxBatchTotalTokens - int64(g.cfg.KVBlocks-1-g.freeBlks)<<g.shift
 	blocks := g.freeBlks
-	most := min(g.waiting.n, int(g.cfg.MaxSeqs-g.live))
+	most := min(g.waiting.n, g.cfg.MaxSeqs-g.live)
 	for k := range most {
 		j := &g.jobs[g.waiting.at(k)]
 		prompts -= j.prompt

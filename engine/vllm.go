@@ -18,30 +18,34 @@ import (
 // step before, so a step without prefill costs O(1); a run of steps with the same
 // rows is one closed-form stretch.
 type VLLM struct {
-	// The order of the fields is that of their use: what every look at a replica needs
-	// lies together, because the processor's cache holds a small part of all replicas.
-	run     stretch
-	due     clock.Time // readiness of the first of front; Never without
-	calm    int64      // coming boundaries that are quiet; unknown = to be worked out
-	visible clock.Time // next event if no request arrives, when calm is known
-	admits  int64      // while calm is known: boundary of the stretch that admits the only request of front; 0 = to be seen
+	// The order of the fields is that of their use, because the processor's cache holds a
+	// small part of all replicas: what every look at a replica needs comes before idle, in
+	// lines of 64 bytes between which nothing is split that is used together.
+	run stretch
 
-	// The newest scheduled step and what decodes in it.
-	newest   int64
-	retired  int64 // newest step whose finished rows have left the aggregates
-	running  *step // in the ring
-	planned  *step // the one after it
-	steps    int   // of the ring in use: the running one and, with async scheduling, the planned one
-	depth    int   // steps whose composition is fixed ahead
-	heldSum  int64 // KV tokens of decoding rows in step newest
+	due     clock.Time // readiness of the first request of the front end; Never without
+	visible clock.Time // next event if no request arrives, when calm is known
+	calm    int64      // coming boundaries that are quiet; unknown = to be worked out
+	admits  int64      // while calm is known: boundary of the stretch that admits the only request of the front end; 0 = to be seen
+	newest  int64      // the newest scheduled step
+	heldSum int64      // KV tokens of rows that decode in it
+	others  int64      // KV tokens of rows that run but do not decode
+	front   frontRow
+
 	decodes  int32 // decoding rows
 	freeBlks int32
 	minFree  int32
-	rejects  int32 // of front: too long for the engine
+	rejects  int32 // of the front end: too long for the engine
+	bin      int32
+	runBin   int32 // of the stretch
+	runRows  int32 // that decode in it
+	drafts   int32 // running rows that speculate
+	inFront  int32 // requests in the front end
+	steps    int8  // of the ring in use: the running one and, with async scheduling, the planned one
+	depth    int8  // steps whose composition is fixed ahead
 	log2     uint8 // of the block size
-	bin      int
-	drafts   int  // running rows that speculate
-	caching  bool // cfg.PrefixCache
+	mine     uint8 // which of costs is that of the stretch's first step; the other is foreseen
+	caching  bool  // cfg.PrefixCache
 	// filing: content is filed in the cache. That begins with the first request whose
 	// content others may have, and with the first preemption. What ended before can
 	// never be found again, and would be evicted before all that came later: its blocks
@@ -52,44 +56,56 @@ type VLLM struct {
 	blocked  bool // the head of the queue did not fit, and nothing was freed since
 	apart    bool // of the step being scheduled: some rows may be treated apart
 	halves   bool // it has been given halves of requests
-
-	publishPs int64 // of cfg.Host
+	retired  bool // the rows that end in the newest step have left the aggregates
+	running  *step
+	planned  *step // the one after it
 
 	waiting deque
-	front   []arrival // in the front end, in order of readiness
 	out     []Event
-	joiners []int32 // rows whose last chunk is in step newest
-	partial []int32 // prefilling rows in order of admission
-	ended   []int32 // rows that end with the step being published
-	chunked []int32 // rows with a chunk whose blocks are not yet filed
-	rows    table
-	model   models.Filler
-	cfg     *Config // replicas may share it
-	order   order
-	others  int64 // KV tokens of rows that run but do not decode
-	residue residues
+	joiners few // rows whose last chunk is in step newest
 
-	admitted, arrived int64
-	submitted         int64 // requests so far: the identity of content that nobody shares
-	prompted          int64 // tokens of admitted prompts, and of what was made before a preemption
-	hitTokens         int64 // of them: found in the prefix cache
+	rows   []row
+	times  []stamps
+	vacant int32   // list of free rows
+	live   int32   // running rows
+	cfg    *Config // replicas may share it
 
 	ring  [2]step
-	inbox [2]arrival       // where front begins
-	small [smallRoom]int32 // where short lists begin
+	costs [2]models.Cost
 	spent Spent
-	ahead preview
+	model models.Filler
 
-	idle     someRows // of the step being scheduled: decoding rows without budget
-	waste    someRows // of the step being scheduled: ended rows that still take part
-	late     someRows // the same for the step after it
-	spec     someRows // of the step being scheduled: rows that speculate, KV with their drafts
-	drafted  int32    // of the step being scheduled: their tokens
-	onTheWay int      // requests whose KV is still to arrive
+	ahead    preview
+	admitted int64
 
-	finish wheel
-	cache  cache
-	store  store
+	growth  models.Growth // of the stretch, per step
+	arrived int64         // at the scheduler
+	residue residues
+
+	partial  []int32 // prefilling rows in order of admission
+	order    order
+	onTheWay int32 // requests whose KV is still to arrive
+	finish   wheel
+
+	idle    someRows // of the step being scheduled: decoding rows without budget
+	waste   someRows // of the step being scheduled: ended rows that still take part
+	late    someRows // the same for the step after it
+	spec    someRows // of the step being scheduled: rows that speculate, KV with their drafts
+	drafted int32    // of the step being scheduled: their tokens
+
+	inbox     []arrival // the front end but for its first request, in order of readiness
+	asides    []aside   // of rows
+	content   []content // of rows, with a prefix cache
+	submitted int64     // requests so far: the identity of content that nobody shares
+	ended     []int32   // rows that end with the step being published
+	chunked   []int32   // rows with a chunk whose blocks are not yet filed
+	joining   []int32   // joiners but for the first
+	more      [2]stepMore
+
+	cache cache
+	store store
+
+	_ [16]byte // an odd number of lines: the same of many replicas share no place in a cache
 }
 
 // someRows are rows that a step treats apart.
@@ -103,20 +119,36 @@ func (s *someRows) add(rows int32, held int64) {
 	s.held += int64(rows) * held
 }
 
-// step is one scheduled step.
+// step is one scheduled step: a line of the processor's cache, and what it seldom needs.
 type step struct {
 	batch   models.Batch
-	number  int64
-	loadPs  int64   // time to load from the second tier before it
-	started []int32 // rows admitted in it, their first token still to come
-	firsts  []int32 // rows that make their first token
-	drafts  []int32 // rows that speculate
-	finals  int32   // list of rows that make their last token
-	same    bool    // same rows as the step before, all decoding
+	started few   // rows admitted in it, their first token still to come
+	firsts  few   // rows that make their first token
+	finals  int32 // list of rows that make their last token
+	same    bool  // same rows as the step before, all decoding
+	extras  bool  // it loads or drafts
+	more    *stepMore
 }
 
+type stepMore struct {
+	started, firsts []int32 // but for the first
+	drafts          []int32 // rows that speculate
+	loadPs          int64   // time to load from the second tier before it
+}
+
+// clear makes a step one without rows that make or begin anything.
+func (st *step) clear() {
+	st.started.n, st.firsts.n, st.finals = 0, 0, none
+	if st.extras {
+		st.extras, st.more.drafts, st.more.loadPs = false, st.more.drafts[:0], 0
+	}
+}
+
+// publishes tells whether anything becomes visible with the step's end.
+func (st *step) publishes() bool { return st.firsts.n|(st.finals-none) != 0 || st.extras }
+
 // at returns the running step (0) or the one after it (1).
-func (v *VLLM) at(k int) *step {
+func (v *VLLM) at(k int8) *step {
 	if k == 0 {
 		return v.running
 	}
@@ -126,14 +158,6 @@ func (v *VLLM) at(k int) *step {
 // pass makes the planned step the running one, and its place free for the next.
 func (v *VLLM) pass() { v.running, v.planned = v.planned, v.running }
 
-// arrival is a request on its way through the front end.
-type arrival struct {
-	ready  clock.Time
-	reject bool
-	row    int32
-	id     int32
-}
-
 // NewVLLM returns an idle replica, which keeps cfg: it must not change, and other replicas
 // may share it. It panics when the limits contradict each other: the caller validates
 // them with the experiment.
@@ -142,30 +166,31 @@ func NewVLLM(cfg *Config) *VLLM {
 		(cfg.MaxModelLen+cfg.BlockSize-1)/cfg.BlockSize > cfg.KVBlocks-1 {
 		panic(fmt.Sprintf("engine: impossible limits: block size %d, %d blocks, %d sequences, %d tokens per step, %d tokens of context", cfg.BlockSize, cfg.KVBlocks, cfg.MaxSeqs, cfg.MaxBatchedTokens, cfg.MaxModelLen))
 	}
-	v := &VLLM{
+	v := cfg.place()
+	*v = VLLM{
 		cfg:      cfg,
 		log2:     uint8(bits.TrailingZeros32(uint32(cfg.BlockSize))),
 		freeBlks: cfg.KVBlocks - 1,
 		minFree:  cfg.KVBlocks - 1,
-		retired:  -1,
+		retired:  true,
+		vacant:   none,
 		newest:   -1,
-		bin:      cfg.Clock,
-		depth:    cfg.depth(),
+		bin:      int32(cfg.Clock),
+		depth:    int8(cfg.depth()),
 		model:    models.FillerOf(cfg.Model),
 		due:      clock.Never,
 		calm:     unknown,
 	}
-	v.rows.head, v.rows.cached = none, cfg.PrefixCache
 	v.finish.init()
 	v.residue.init(cfg.BlockSize)
 	v.cache.init()
 	v.store.init(cfg.Offload)
 	v.cache.store = &v.store
-	v.lists()
 	v.running, v.planned = &v.ring[0], &v.ring[1]
+	v.running.more, v.planned.more = &v.more[0], &v.more[1]
+	v.running.finals, v.planned.finals = none, none
 	v.ahead.step = int64(none)
-	v.front = v.inbox[:0]
-	v.caching, v.stepping, v.publishPs = cfg.PrefixCache, cfg.Stepping, cfg.Host.PublishPerSeqPs
+	v.caching, v.stepping = cfg.PrefixCache, cfg.Stepping
 	v.filing = cfg.PrefixCache && cfg.Offload.Blocks > 0 // the second tier keeps all
 	v.run.end = clock.Never
 	return v
@@ -179,24 +204,22 @@ func (v *VLLM) Submit(now clock.Time, r *workloads.Request) int32 {
 	h := &v.cfg.Host
 	v.admits = 0
 	ready := now.Add(clock.Duration(uint64(h.FrontFixedPs+h.FrontPerTokenPs*int64(r.Prompt)) / 1000))
-	i := len(v.front)
-	for v.front = append(v.front, arrival{}); i > 0 && v.front[i-1].ready > ready; i-- {
-		v.front[i] = v.front[i-1]
-	}
-	a := &v.front[i]
-	a.ready, a.id, a.row, a.reject = ready, r.ID, none, r.Prompt >= v.cfg.MaxModelLen
-	if a.reject {
+	i := none
+	if r.Prompt >= v.cfg.MaxModelLen {
 		v.rejects++
 	} else {
-		a.row = v.rows.take()
-		v.submitted++
-		w := &v.rows.rows[a.row] // all zero but for its state
+		i = v.takeRow()
+		w := &v.rows[i]
 		w.id, w.prompt, w.target = r.ID, r.Prompt, r.Prompt
 		w.output = min(max(r.Output, 1), v.cfg.MaxModelLen-r.Prompt)
-		w.state, w.half, w.next = waiting, r.Handover, 0
-		w.ready, w.hit, w.priority = ready, r.Cached, r.Priority
+		w.state, w.half, w.hit = waiting, r.Handover, r.Cached
+		v.times[i] = stamps{ready: ready}
+		if v.cfg.Priority {
+			v.asides[i].priority = r.Priority
+		}
 		if v.caching {
-			v.rows.content[a.row].chain = v.chainOf(r, v.submitted)
+			v.submitted++
+			v.content[i].chain = v.chainOf(r, v.submitted)
 			v.filing = v.filing || r.Chain.Known()
 		}
 		v.halves = v.halves || r.Handover != workloads.Whole
@@ -204,14 +227,18 @@ func (v *VLLM) Submit(now clock.Time, r *workloads.Request) int32 {
 			w.output = 1 // its token is thrown away
 		}
 	}
-	v.due = v.front[0].ready
-	return a.row
+	if v.inFront++; v.inFront == 1 {
+		v.due, v.front = ready, frontRow{i, r.ID}
+	} else {
+		v.lineUp(arrival{ready, frontRow{i, r.ID}})
+	}
+	return i
 }
 
 // SetClock implements Replica.
 func (v *VLLM) SetClock(now clock.Time, bin int) {
 	v.advance(now)
-	v.bin, v.calm = bin, unknown
+	v.bin, v.calm = int32(bin), unknown
 }
 
 // Advance implements Replica.
@@ -231,8 +258,8 @@ func (v *VLLM) Load(now clock.Time) Load {
 	v.advance(now)
 	total := v.cfg.KVBlocks - 1
 	return Load{
-		Running: int32(v.order.live),
-		Waiting: int32(v.waiting.n + len(v.front) - int(v.rejects) + v.onTheWay),
+		Running: v.live,
+		Waiting: v.waiting.n + v.inFront - v.rejects + v.onTheWay,
 		Tokens:  v.heldSum + v.others,
 		Blocks:  total - v.freeBlks,
 		Peak:    total - v.minFree,
@@ -258,10 +285,6 @@ func (v *VLLM) Spent(now clock.Time) *Spent {
 		if v.steps > 0 {
 			s.Until = r.from
 		}
-	}
-	s.Prompted = v.prompted
-	if v.caching {
-		s.Hit, s.Loaded = v.hitTokens, v.store.loaded
 	}
 	return s
 }
@@ -294,35 +317,29 @@ func (v *VLLM) advance(now clock.Time) {
 // accept moves the first request out of the front end into the waiting queue, or
 // turns it away.
 func (v *VLLM) accept() {
-	a := v.front[0]
-	n := len(v.front) - 1
-	if n > 0 {
-		copy(v.front, v.front[1:])
-	}
-	v.front = v.front[:n]
+	a, ready := v.front, v.due
 	v.nextDue()
 	v.calm = unknown
-	if a.reject {
+	if a.row == none {
 		v.rejects--
-		v.out = append(v.out, Event{Kind: Rejected, Reason: TooLong, ID: a.id, At: a.ready, Ready: a.ready})
+		v.out = append(v.out, Event{Kind: Rejected, Reason: TooLong, ID: a.id, At: ready, Ready: ready})
 		return
 	}
-	if v.cfg.MaxWaiting > 0 && v.waiting.n >= int(v.cfg.MaxWaiting) {
-		v.out = append(v.out, Event{Kind: Rejected, Reason: QueueFull, ID: a.id, At: a.ready, Ready: a.ready})
-		v.rows.release(a.row)
+	if v.cfg.MaxWaiting > 0 && v.waiting.n >= v.cfg.MaxWaiting {
+		v.out = append(v.out, Event{Kind: Rejected, Reason: QueueFull, ID: a.id, At: ready, Ready: ready})
+		v.releaseRow(a.row)
 		return
 	}
-	v.arrived++
-	v.rows.rows[a.row].arrival = v.arrived
+	v.enter(a.row)
 	v.enqueue(a.row)
-	v.kick(a.ready)
+	v.kick(ready)
 }
 
-// nextDue notes when the first request of the front end is ready.
-func (v *VLLM) nextDue() {
-	v.due = clock.Never
-	if len(v.front) > 0 {
-		v.due = v.front[0].ready
+// enter numbers a row that arrives at the scheduler.
+func (v *VLLM) enter(i int32) {
+	v.arrived++
+	if v.cfg.Priority || v.cfg.Spec.Drafts > 0 {
+		v.asides[i].arrival = v.arrived
 	}
 }
 
@@ -341,7 +358,7 @@ func (v *VLLM) start(now clock.Time) {
 	switch st, r := v.running, &v.run; {
 	case v.steps == 0:
 		r.end = clock.Never
-	case st.same && v.bin == r.bin && r.end != clock.Never:
+	case st.same && v.bin == v.runBin && r.end != clock.Never:
 		r.end = r.at(r.n + 1)
 	default:
 		v.begin(now, st)
@@ -352,7 +369,7 @@ func (v *VLLM) start(now clock.Time) {
 func (v *VLLM) enqueue(i int32) {
 	if !v.cfg.Priority {
 		v.waiting.pushBack(i)
-		if v.waiting.n <= int(v.cfg.SkipAhead)+1 {
+		if v.waiting.n <= v.cfg.SkipAhead+1 {
 			v.blocked = false
 		}
 		return
@@ -362,7 +379,7 @@ func (v *VLLM) enqueue(i int32) {
 		k--
 	}
 	v.waiting.insert(k, i)
-	if k <= int(v.cfg.SkipAhead) {
+	if k <= v.cfg.SkipAhead {
 		v.blocked = false
 	}
 }
@@ -370,10 +387,10 @@ func (v *VLLM) enqueue(i int32) {
 // first tells whether row i goes before row j under the priority policy. Rows that
 // wait with all their blocks reserved go first: somebody else may need those.
 func (v *VLLM) first(i, j int32) bool {
-	a, b := &v.rows.rows[i], &v.rows.rows[j]
-	if a.state == waiting && b.state == waiting && a.loaded != b.loaded {
+	if a, b := &v.rows[i], &v.rows[j]; a.state == waiting && b.state == waiting && a.loaded != b.loaded {
 		return a.loaded
 	}
+	a, b := &v.asides[i], &v.asides[j]
 	return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.arrival, b.arrival)) < 0
 }
 

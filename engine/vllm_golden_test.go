@@ -150,7 +150,7 @@ func (tr *vllmTracer) observe(now clock.Time, events []Event) {
 func (tr *vllmTracer) schedule(now clock.Time) {
 	v := tr.v
 	var fresh []*step
-	for k := v.steps - int(v.newest-tr.seen); k < v.steps; k++ {
+	for k := v.steps - int8(v.newest-tr.seen); k < v.steps; k++ {
 		fresh = append(fresh, v.at(k))
 	}
 	if tr.seen = v.newest; len(fresh) == 0 {
@@ -186,7 +186,7 @@ func (tr *vllmTracer) add(now clock.Time, b models.Batch, shares string) {
 	v := tr.v
 	var queue []string
 	for k := range v.waiting.n {
-		queue = append(queue, letter(v.rows.rows[v.waiting.at(k)].id))
+		queue = append(queue, letter(v.rows[v.waiting.at(k)].id))
 	}
 	cells := []string{fmt.Sprint(v.freeBlks), shares, strings.Join(queue, " ")}
 	if v.cfg.PrefixCache {
@@ -229,14 +229,14 @@ func (m move) second(b models.Batch) string {
 // moves lists how far the running requests got, in order of admission.
 func (tr *vllmTracer) moves() (moves []move) {
 	v := tr.v
-	hit := v.hitTokens - tr.hit
-	tr.hit = v.hitTokens
+	hit := v.spent.Hit - tr.hit
+	tr.hit = v.spent.Hit
 	admitted := 0
-	for _, e := range v.order.list(v.rows.rows) {
-		if !e.current(v.rows.rows) {
+	for _, e := range v.order.list(v.rows) {
+		if !e.current(v.rows) {
 			continue
 		}
-		r := &v.rows.rows[e.row]
+		r := &v.rows[e.row]
 		before, after := tr.rows[r.id], traced{computed: int64(r.computed), decodes: r.state != prefilling}
 		switch r.state {
 		case decoding:
@@ -249,7 +249,7 @@ func (tr *vllmTracer) moves() (moves []move) {
 		n := after.computed - before.computed
 		if before.computed == 0 {
 			admitted++
-			if r.public > 0 { // only a row with cached blocks can have found any
+			if len(v.content) > 0 && v.content[e.row].public > 0 { // only a row with cached blocks can have found any
 				m.found = hit
 				n -= hit
 			}
@@ -257,7 +257,7 @@ func (tr *vllmTracer) moves() (moves []move) {
 		if m.decoded = int32(n); !before.decodes {
 			m.chunk, m.decoded = int32(n), 0
 		}
-		if r.state == ending && r.extra == v.newest {
+		if r.state == ending && v.asides[e.row].extra == v.newest {
 			m.extra = 1
 		}
 		moves = append(moves, m)

@@ -9,8 +9,8 @@ const turn = 1024
 // wheel files decoding rows by the step of their last token: one slot per step of
 // the current turn and the next, an overflow list beyond, re-filed once per turn.
 type wheel struct {
-	heads    [turn]int32
 	used     [turn / 64]uint64 // bit per non-empty slot
+	heads    [turn]int32
 	overflow int32
 }
 

@@ -59,9 +59,15 @@ func (c *Cost) AddSince(now, before *Cost) {
 	c.Memory += now.Memory - before.Memory
 }
 
-// AddSlope adds n times x to c, where x is a Slope: of a step's parts only attention
-// grows with the context.
-func (c *Cost) AddSlope(x *Cost, n int64) {
+// Growth is by how much a decode step costs more than the one before it: of its parts
+// only attention grows with the context.
+type Growth struct {
+	Attn            int64 // ps
+	Compute, Memory int64 // ps at peak rates
+}
+
+// AddGrowth adds n times x to c.
+func (c *Cost) AddGrowth(x *Growth, n int64) {
 	c.Attn += x.Attn * n
 	c.Compute += x.Compute * n
 	c.Memory += x.Memory * n

@@ -219,11 +219,10 @@ func (w *peakWork) moved(b *Batch) int64 {
 	return w.tokenMemory*int64(b.Tokens) + w.seqMemory*int64(b.Seqs) + w.ctxMemory*b.DecodeCtx + w.rowMemory*int64(b.DecodeSeqs)
 }
 
-// SlopeTo implements Filler.
-func (s *Stepper) SlopeTo(c *Cost, decodeSeqs int32, _ int) int64 {
+// GrowthTo implements Filler.
+func (s *Stepper) GrowthTo(g *Growth, decodeSeqs int32, _ int) int64 {
 	n := int64(decodeSeqs)
 	attnPs := s.ctxPs[min(uint32(decodeSeqs), ctxRows-1)] * n
-	c.Gemm, c.Attn, c.Comm, c.Small, c.Head, c.Host = 0, attnPs, 0, 0, 0, 0
-	c.Compute, c.Memory = s.work.pairCompute*n, s.work.ctxMemory*n
+	g.Attn, g.Compute, g.Memory = attnPs, s.work.pairCompute*n, s.work.ctxMemory*n
 	return attnPs
 }

@@ -11,7 +11,8 @@ import (
 func (p *plan) newReplica(f *fleet, seed uint64, g engine.Gaps) engine.Replica {
 	spec := &p.exp.Pools[f.index]
 	e := &spec.Engine
-	if f.config == nil || e.SpecDrafts > 0 {
+	first := f.config == nil
+	if first || e.SpecDrafts > 0 {
 		f.config = p.engineConfig(f.index, seed, g)
 	}
 	cfg := f.config
@@ -31,6 +32,9 @@ func (p *plan) newReplica(f *fleet, seed uint64, g engine.Gaps) engine.Replica {
 		})
 	case "static":
 		return engine.NewStatic(*cfg)
+	}
+	if first && e.SpecDrafts == 0 {
+		cfg.Reserve(len(f.views))
 	}
 	return engine.NewVLLM(cfg)
 }
