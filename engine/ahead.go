@@ -61,6 +61,9 @@ func (v *VLLM) Next() (clock.Time, bool) {
 // publishes nothing and the planned one is known.
 func (v *VLLM) publication() clock.Time {
 	st, then := v.running, v.planned
+	if v.hints != nil {
+		v.hintStep()
+	}
 	if v.steps < 2 || st.publishes() || v.cfg.Spec.Drafts > 0 || v.stepping || v.halves ||
 		v.freeBlks < v.decodes+v.cfg.MaxBatchedTokens>>v.shift()+v.cfg.MaxSeqs {
 		return v.run.end
@@ -115,6 +118,9 @@ func (v *VLLM) answer(ready, next clock.Time) clock.Time {
 	p.Tokens, p.Seqs, p.DecodeSeqs, p.PrefillTokens = v.decodes+n, v.decodes+1, v.decodes, n
 	p.DecodeCtx, p.PrefillArea = v.heldSum+quiet*int64(v.decodes), int64(n)*int64(n)>>1
 	v.foreseen(v.newest + quiet)
+	if v.hints != nil {
+		v.hint(v.front)
+	}
 	return begin.Add(clock.Duration(v.ahead.total / 1000))
 }
 
@@ -160,6 +166,36 @@ func (v *VLLM) admitForeseen() {
 	b.Seqs += v.decodes
 	v.changed = true
 	v.minFree = min(v.minFree, v.freeBlks)
+}
+
+// HintAt implements Replica.
+func (v *VLLM) HintAt(h *Hint) { v.hints = h }
+
+// hint notes of which request the next event will be.
+func (v *VLLM) hint(of tag) {
+	h := v.hints
+	h.ID, h.Row, h.Times = of.id, uintptr(unsafe.Pointer(&v.rows[of.row])), uintptr(unsafe.Pointer(&v.times[of.row]))
+}
+
+// hintStep notes the request of which the running step publishes something, or else the
+// planned one.
+func (v *VLLM) hintStep() {
+	st := v.running
+	if v.steps == 2 && !st.publishes() {
+		st = v.planned
+	}
+	i := st.firsts.one
+	switch {
+	case st.firsts.n > 0:
+	case st.finals != none:
+		i = st.finals
+	case v.finish.ends(v.newest):
+		v.hint(*v.finish.slot(v.newest))
+		return
+	default:
+		return
+	}
+	v.hint(tag{i, v.rows[i].id})
 }
 
 // hotLines is how many lines of the processor's cache every look at a replica needs.

@@ -6,23 +6,17 @@ import (
 	"slosim/sim/clock"
 )
 
-// frontRow is a request in the front end.
-type frontRow struct {
-	row int32 // none: it is too long, and will be turned away
-	id  int32
-}
-
 // arrival is a request in the front end that is not the first to be ready.
 type arrival struct {
 	ready clock.Time
-	frontRow
+	tag   // without a row it is too long, and will be turned away
 }
 
 // lineUp puts a further request in its place in the front end.
 func (v *VLLM) lineUp(a arrival) {
 	if a.ready < v.due {
 		first := arrival{v.due, v.front}
-		v.due, v.front = a.ready, a.frontRow
+		v.due, v.front = a.ready, a.tag
 		v.inbox = slices.Insert(v.inbox, 0, first)
 		return
 	}
@@ -37,7 +31,7 @@ func (v *VLLM) lineUp(a arrival) {
 func (v *VLLM) nextDue() {
 	v.due = clock.Never
 	if v.inFront--; v.inFront > 0 {
-		v.due, v.front = v.inbox[0].ready, v.inbox[0].frontRow
+		v.due, v.front = v.inbox[0].ready, v.inbox[0].tag
 		v.inbox = slices.Delete(v.inbox, 0, 1)
 	}
 }

@@ -75,6 +75,13 @@ type Spent struct {
 	Until       clock.Time     // the last boundary while a step runs, else the time asked for
 }
 
+// Hint is what the next event of a replica will likely be about. It is for fetching ahead
+// only, and may be wrong in any way.
+type Hint struct {
+	ID         int32   // Request.ID
+	Row, Times uintptr // addresses
+}
+
 // Replica is one serving engine. Times given to it never decrease; at equal
 // times the owner calls Advance before Submit.
 type Replica interface {
@@ -95,6 +102,8 @@ type Replica interface {
 	Load(now clock.Time) Load
 	// Soon says that Advance will likely come next: the replica may fetch what it needs.
 	Soon()
+	// HintAt says where the replica may note what Advance will need next.
+	HintAt(h *Hint)
 	// Spent returns the work done up to now; the result holds until the next call of
 	// any method.
 	Spent(now clock.Time) *Spent

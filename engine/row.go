@@ -48,6 +48,9 @@ type row struct {
 	admission int64 // number of its latest admission: its place in order
 }
 
+// tag is a row and its request, which is known so without a look at the row.
+type tag struct{ row, id int32 }
+
 // stamps are the instants that a row's events tell of.
 type stamps struct {
 	ready, started, prefilled clock.Time

@@ -146,6 +146,9 @@ func (c *rowwise) Spent(now clock.Time) *Spent {
 // Soon implements Replica.
 func (c *rowwise) Soon() {}
 
+// HintAt implements Replica.
+func (c *rowwise) HintAt(*Hint) {}
+
 // Next implements Replica.
 func (c *rowwise) Next() (clock.Time, bool) {
 	next := c.run.end

@@ -175,7 +175,11 @@ func (v *VLLM) foresee() {
 	v.calm = n
 	if n == last && last < turn && v.affordable(n+1) > n {
 		n += int64(v.steps - 1) // the planned steps up to that end have the same rows
-		prefetch.Two(unsafe.Pointer(&v.rows[*v.finish.slot(v.newest + last)]))
+		if next := v.finish.slot(v.newest + last); v.hints != nil {
+			v.hint(*next)
+		} else {
+			prefetch.Lines(unsafe.Pointer(&v.rows[next.row]), 1)
+		}
 	}
 	v.visible = v.run.at(v.run.n + n + 1)
 }

@@ -30,7 +30,7 @@ type VLLM struct {
 	newest  int64      // the newest scheduled step
 	heldSum int64      // KV tokens of rows that decode in it
 	others  int64      // KV tokens of rows that run but do not decode
-	front   frontRow
+	front   tag        // that request
 
 	decodes  int32 // decoding rows
 	freeBlks int32
@@ -82,10 +82,10 @@ type VLLM struct {
 	arrived int64         // at the scheduler
 	residue residues
 
-	partial  []int32 // prefilling rows in order of admission
-	order    order
-	onTheWay int32 // requests whose KV is still to arrive
-	finish   wheel
+	partial []int32 // prefilling rows in order of admission
+	order   order
+	hints   *Hint // where somebody looks for what comes next; nil = nobody does
+	finish  wheel
 
 	idle    someRows // of the step being scheduled: decoding rows without budget
 	waste   someRows // of the step being scheduled: ended rows that still take part
@@ -97,6 +97,7 @@ type VLLM struct {
 	asides    []aside   // of rows
 	content   []content // of rows, with a prefix cache
 	submitted int64     // requests so far: the identity of content that nobody shares
+	onTheWay  int32     // requests whose KV is still to arrive
 	ended     []int32   // rows that end with the step being published
 	chunked   []int32   // rows with a chunk whose blocks are not yet filed
 	joining   []int32   // joiners but for the first
@@ -105,7 +106,7 @@ type VLLM struct {
 	cache cache
 	store store
 
-	_ [16]byte // an odd number of lines: the same of many replicas share no place in a cache
+	_ [8]byte // an odd number of lines: the same of many replicas share no place in a cache
 }
 
 // someRows are rows that a step treats apart.
@@ -228,9 +229,9 @@ func (v *VLLM) Submit(now clock.Time, r *workloads.Request) int32 {
 		}
 	}
 	if v.inFront++; v.inFront == 1 {
-		v.due, v.front = ready, frontRow{i, r.ID}
+		v.due, v.front = ready, tag{i, r.ID}
 	} else {
-		v.lineUp(arrival{ready, frontRow{i, r.ID}})
+		v.lineUp(arrival{ready, tag{i, r.ID}})
 	}
 	return i
 }

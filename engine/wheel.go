@@ -10,54 +10,56 @@ const turn = 1024
 // the current turn and the next, an overflow list beyond, re-filed once per turn.
 type wheel struct {
 	used     [turn / 64]uint64 // bit per non-empty slot
-	heads    [turn]int32
-	overflow int32
+	heads    [turn]tag         // of the rows that were filed last
+	overflow tag
 }
 
 func (w *wheel) init() {
 	for i := range w.heads {
-		w.heads[i] = none
+		w.heads[i].row = none
 	}
-	w.overflow = none
+	w.overflow.row = none
 }
 
 // slot returns where rows are listed that end in a step of the current turn or the next.
-func (w *wheel) slot(step int64) *int32 { return &w.heads[step&(turn-1)] }
+func (w *wheel) slot(step int64) *tag { return &w.heads[step&(turn-1)] }
 
 // add files a row by its last step when the newest scheduled step is now: slots cover
 // last steps in [now, now + turn).
 func (w *wheel) add(rows []row, i int32, now int64) {
 	r := &rows[i]
-	head := &w.overflow
+	at := &w.overflow
 	if r.last-now < turn {
 		slot := r.last & (turn - 1)
-		head = &w.heads[slot]
+		at = &w.heads[slot]
 		w.used[slot/64] |= 1 << (slot % 64)
 	}
-	r.next = *head
-	*head = i
+	r.next = at.row
+	*at = tag{i, r.id}
 }
 
 // remove takes a row out before its time. Its neighbours are looked for then, so that
 // they need not be touched when it comes and goes in its turn.
 func (w *wheel) remove(rows []row, i int32) {
 	slot := rows[i].last & (turn - 1)
-	if !unlink(rows, &w.heads[slot], i) {
-		unlink(rows, &w.overflow, i)
+	if !w.heads[slot].unlink(rows, i) {
+		w.overflow.unlink(rows, i)
 	}
-	if w.heads[slot] == none {
+	if w.heads[slot].row == none {
 		w.used[slot/64] &^= 1 << (slot % 64)
 	}
 }
 
 // unlink takes a row out of a list; false if it is not in it.
-func unlink(rows []row, at *int32, i int32) bool {
-	for *at != none {
+func (h *tag) unlink(rows []row, i int32) bool {
+	for at := &h.row; *at != none; at = &rows[*at].next {
 		if *at == i {
 			*at = rows[i].next
+			if h.row != none {
+				h.id = rows[h.row].id
+			}
 			return true
 		}
-		at = &rows[*at].next
 	}
 	return false
 }
@@ -71,16 +73,16 @@ func (w *wheel) ends(step int64) bool {
 // take empties the slot of a step and returns its list.
 func (w *wheel) take(step int64) int32 {
 	slot := step & (turn - 1)
-	head := w.heads[slot]
-	w.heads[slot] = none
+	first := w.heads[slot].row
+	w.heads[slot].row = none
 	w.used[slot/64] &^= 1 << (slot % 64)
-	return head
+	return first
 }
 
 // refile moves rows whose turn has come from the overflow list to their slots.
 func (w *wheel) refile(rows []row, now int64) {
-	i := w.overflow
-	w.overflow = none
+	i := w.overflow.row
+	w.overflow.row = none
 	for i != none {
 		next := rows[i].next
 		w.add(rows, i, now)

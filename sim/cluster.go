@@ -83,7 +83,8 @@ type cluster struct {
 	loop      *kernel.Loop
 	replicas  []engine.Replica
 	pools     []fleet
-	places    []place // of the replicas
+	places    []place       // of the replicas
+	hints     []engine.Hint // of the replicas, while the loop looks ahead
 	seed      uint64
 	number    int       // of the replication
 	limits    []limiter // per class
@@ -148,6 +149,10 @@ func newCluster(p *plan, seed uint64, covered *atomic.Int64) (*cluster, error) {
 	c.loop = kernel.NewLoop(len(c.replicas), start)
 	if len(c.replicas) > fitCache {
 		c.loop.LookAhead()
+		c.hints = make([]engine.Hint, len(c.replicas))
+		for i, r := range c.replicas {
+			r.HintAt(&c.hints[i])
+		}
 	}
 	end := clock.Time(p.exp.Duration)
 	for k := range p.exp.Traffic {
@@ -427,8 +432,12 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 
 // Soon implements kernel.World.
 func (c *cluster) Soon(i int32) {
-	if int(i) < len(c.replicas) {
-		c.replicas[i].Soon()
+	if int(i) >= len(c.replicas) {
+		return
+	}
+	c.replicas[i].Soon()
+	if h := &c.hints[i]; int(h.ID) < len(c.flights) {
+		prefetch.Three(uintptr(unsafe.Pointer(&c.flights[h.ID])), h.Row, h.Times)
 	}
 }
 

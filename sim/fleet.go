@@ -181,6 +181,9 @@ func (c *cluster) rebuild(now clock.Time, f *fleet, i int) {
 	c.oldSteps += c.replicas[g].Spent(now).Steps
 	f.built[i]++
 	c.replicas[g] = c.plan.replica(f, rng.Derive(rng.Derive(c.seed, int(g)), int(f.built[i])), c.gaps[f.index])
+	if c.hints != nil {
+		c.replicas[g].HintAt(&c.hints[g])
+	}
 	c.replicas[g].Advance(now, nil)
 	if bin := c.mon.bin(f.index, i); bin != 0 {
 		c.replicas[g].SetClock(now, bin)

@@ -48,6 +48,8 @@ func (s *station) Cancel(clock.Time, int32, int32) (int32, bool) { return 0, fal
 // Soon implements engine.Replica.
 func (s *station) Soon() {}
 
+func (s *station) HintAt(*engine.Hint) {}
+
 func (s *station) Next() (clock.Time, bool) {
 	if len(s.pending) == 0 {
 		return clock.Never, false

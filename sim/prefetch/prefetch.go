@@ -16,3 +16,8 @@ func Lines(p unsafe.Pointer, n int)
 //
 //go:noescape
 func Two(p unsafe.Pointer)
+
+// Three asks for the lines that hold three addresses, of which any may be of nothing.
+//
+//go:noescape
+func Three(a, b, c uintptr)

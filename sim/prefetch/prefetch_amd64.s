@@ -18,3 +18,13 @@ TEXT ·Two(SB), NOSPLIT, $0-8
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
 	RET
+
+// func Three(a, b, c uintptr)
+TEXT ·Three(SB), NOSPLIT, $0-24
+	MOVQ       a+0(FP), AX
+	MOVQ       b+8(FP), BX
+	MOVQ       c+16(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 (BX)
+	PREFETCHT0 (CX)
+	RET

@@ -19,3 +19,13 @@ TEXT ·Two(SB), NOSPLIT, $0-8
 	ADD  $64, R0
 	PRFM (R0), PLDL1KEEP
 	RET
+
+// func Three(a, b, c uintptr)
+TEXT ·Three(SB), NOSPLIT, $0-24
+	MOVD a+0(FP), R0
+	MOVD b+8(FP), R1
+	MOVD c+16(FP), R2
+	PRFM (R0), PLDL1KEEP
+	PRFM (R1), PLDL1KEEP
+	PRFM (R2), PLDL1KEEP
+	RET

@@ -10,3 +10,6 @@ func Lines(p unsafe.Pointer, n int) {}
 
 // Two does nothing.
 func Two(p unsafe.Pointer) {}
+
+// Three does nothing.
+func Three(a, b, c uintptr) {}
