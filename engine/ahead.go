@@ -119,7 +119,7 @@ func (v *VLLM) answer(ready, next clock.Time) clock.Time {
 	p.DecodeCtx, p.PrefillArea = v.heldSum+quiet*int64(v.decodes), int64(n)*int64(n)>>1
 	v.foreseen(v.newest + quiet)
 	if v.hints != nil {
-		v.hint(v.front)
+		v.hint(v.front.row)
 	}
 	return begin.Add(clock.Duration(v.ahead.total / 1000))
 }
@@ -171,10 +171,13 @@ func (v *VLLM) admitForeseen() {
 // HintAt implements Replica.
 func (v *VLLM) HintAt(h *Hint) { v.hints = h }
 
-// hint notes of which request the next event will be.
-func (v *VLLM) hint(of tag) {
-	h := v.hints
-	h.ID, h.Row, h.Times = of.id, uintptr(unsafe.Pointer(&v.rows[of.row])), uintptr(unsafe.Pointer(&v.times[of.row]))
+// hint notes of which row the next event will be.
+func (v *VLLM) hint(i int32) {
+	if h := v.hints; h != nil {
+		h.ID, h.Times, h.End = &v.rows[i].id, unsafe.Pointer(&v.times[i]), unsafe.Pointer(v.finish.at(i))
+	} else {
+		prefetch.Lines(unsafe.Pointer(&v.rows[i]), 1)
+	}
 }
 
 // hintStep notes the request of which the running step publishes something, or else the
@@ -184,22 +187,18 @@ func (v *VLLM) hintStep() {
 	if v.steps == 2 && !st.publishes() {
 		st = v.planned
 	}
-	i := st.firsts.one
 	switch {
 	case st.firsts.n > 0:
+		v.hint(st.firsts.one)
 	case st.finals != none:
-		i = st.finals
-	case v.finish.ends(v.newest):
-		v.hint(*v.finish.slot(v.newest))
-		return
-	default:
-		return
+		v.hint(st.finals)
+	case v.finish.next() == v.newest:
+		v.hint(v.finish.row())
 	}
-	v.hint(tag{i, v.rows[i].id})
 }
 
 // hotLines is how many lines of the processor's cache every look at a replica needs.
-const hotLines = int(unsafe.Offsetof(VLLM{}.finish)+unsafe.Sizeof(wheel{}.used)-unsafe.Offsetof(VLLM{}.run)+63) / 64
+const hotLines = int(unsafe.Offsetof(VLLM{}.idle)+63) / 64
 
 // Soon implements Replica.
 func (v *VLLM) Soon() {

@@ -34,10 +34,10 @@ func TestAChangedMindLeavesNoTrace(t *testing.T) {
 		{"the same where blocks are short", Config{KVBlocks: 300, Model: toy{base: 5_000_000_000, token: 3_000_000, ctx: 10_000}}, clockReturns},
 		// Its end lies on the step in which the finish wheel has turned: there the next event
 		// is told of as if no row ended.
-		{"a row that ends at the wheel's turn", Config{KVBlocks: 252, Model: toy{base: 5_000_000_000, token: 3_000_000}}, func(i int, p *player) {
+		{"a row that ends late", Config{KVBlocks: 252, Model: toy{base: 5_000_000_000, token: 3_000_000}}, func(i int, p *player) {
 			p.submit(0, 10, 3000)
-			a := p.submit(0, 10, turn-9+int32(i/100))
-			at := clock.Time(turn-1)*5_006_000 + clock.Time(i%100-20)*2*ms
+			a := p.submit(0, 10, 1024-9+int32(i/100))
+			at := clock.Time(1024-1)*5_006_000 + clock.Time(i%100-20)*2*ms
 			p.submit(at, 300, 5)
 			p.cancel(at+6*ms, a)
 		}},

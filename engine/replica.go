@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"unsafe"
+
 	"slosim/models"
 	"slosim/sim/clock"
 	"slosim/workloads"
@@ -78,8 +80,9 @@ type Spent struct {
 // Hint is what the next event of a replica will likely be about. It is for fetching ahead
 // only, and may be wrong in any way.
 type Hint struct {
-	ID         int32   // Request.ID
-	Row, Times uintptr // addresses
+	ID    *int32         // Request.ID
+	Times unsafe.Pointer // of the request
+	End   unsafe.Pointer // its place in the order of the ends
 }
 
 // Replica is one serving engine. Times given to it never decrease; at equal

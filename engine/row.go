@@ -90,6 +90,7 @@ func (v *VLLM) oneMoreRow() int32 {
 	if v.caching {
 		v.content = append(v.content, content{})
 	}
+	v.finish.reach(len(v.rows))
 	return int32(len(v.rows) - 1)
 }
 

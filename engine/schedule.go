@@ -2,11 +2,9 @@ package engine
 
 import (
 	"slices"
-	"unsafe"
 
 	"slosim/models"
 	"slosim/sim/clock"
-	"slosim/sim/prefetch"
 	"slosim/workloads"
 )
 
@@ -17,19 +15,16 @@ func (v *VLLM) schedule(now clock.Time, st *step) bool {
 		v.nobodyApart()
 	}
 	s := v.newest + 1
-	ends := v.finish.ends(v.newest)
+	ends := v.finish.next() == v.newest
 	// unchanged: the step has the rows of the one before, all decoding
 	if growth := v.residue.need(s); !ends && !v.changed && v.joiners.n|v.drafts == 0 && len(v.partial) == 0 && (v.waiting.n == 0 || v.blocked) &&
-		v.decodes > 0 && s&(turn-1) != 0 && growth <= v.freeBlks && !v.apart {
+		v.decodes > 0 && growth <= v.freeBlks && !v.apart {
 		v.again(s, growth, st)
 		return true
 	}
 	v.retire(ends)
 	if v.joiners.n > 0 {
 		v.join()
-	}
-	if s&(turn-1) == 0 {
-		v.finish.refile(v.rows, s)
 	}
 
 	st.batch = models.Batch{}
@@ -112,10 +107,11 @@ func (v *VLLM) retire(ends bool) {
 }
 
 func (v *VLLM) retireEnded() {
-	head := v.finish.take(v.newest)
 	v.changed = true
-	tail := head
-	for i := head; i != none; i = v.rows[i].next {
+	st := v.at(v.steps - 1) // the newest step is still in flight: it is not processed before it is retired
+	for v.finish.next() == v.newest {
+		i := v.finish.row()
+		v.finish.clear(i)
 		r := &v.rows[i]
 		held := r.heldAt0 + v.newest
 		v.leaveDecode(r, held)
@@ -123,11 +119,8 @@ func (v *VLLM) retireEnded() {
 		r.made = r.output
 		v.others += held
 		v.linger(i, v.newest+1, &v.waste, 1, held+1)
-		tail = i
+		r.next, st.finals = st.finals, i
 	}
-	st := v.at(v.steps - 1) // the newest step is still in flight: it is not processed before it is retired
-	v.rows[tail].next = st.finals
-	st.finals = head
 }
 
 // linger lets a row whose last token is in flight take part in step s all the same where
@@ -175,7 +168,7 @@ func (v *VLLM) joins(i int32) {
 	v.heldSum += int64(r.target)
 	v.others -= int64(r.target)
 	v.residue.add(r.heldAt0, 1)
-	v.finish.add(v.rows, i, v.newest+1)
+	v.finish.set(i, r.last)
 }
 
 // scheduleRunning gives the running rows their tokens and blocks for step s, in which
@@ -291,12 +284,11 @@ func (v *VLLM) walkRunning(now clock.Time, s int64, st *step) bool {
 // end and its blocks move one step back.
 func (v *VLLM) delay(i int32, s int64) {
 	r := &v.rows[i]
-	v.finish.remove(v.rows, i)
 	v.residue.add(r.heldAt0, -1)
 	r.heldAt0--
 	r.last++
 	v.residue.add(r.heldAt0, 1)
-	v.finish.add(v.rows, i, s)
+	v.finish.set(i, r.last)
 	v.heldSum--
 	v.idle.add(1, r.heldAt0+s)
 	v.apart = true
@@ -338,7 +330,7 @@ func (v *VLLM) preempt(now clock.Time, i int32, s int64, st *step) int32 {
 	held := int64(r.computed)
 	if r.state == decoding {
 		held = r.heldAt0 + v.newest
-		v.finish.remove(v.rows, i)
+		v.finish.clear(i)
 		v.heldSum-- // the step being scheduled has counted its token already
 		v.leaveDecode(r, held)
 		r.blocks = v.blocksFor(held + int64(back))
@@ -434,7 +426,6 @@ func (v *VLLM) chunk(i, n int32, st *step) bool {
 		st.firsts.add(i, &st.more.firsts)
 	}
 	if r.made < r.output {
-		prefetch.Lines(unsafe.Pointer(v.finish.slot(v.newest+1+int64(r.output-r.made))), 1) // for join
 		r.state = joining
 		v.joiners.add(i, &v.joining)
 		return true

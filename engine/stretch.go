@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"unsafe"
 
 	"slosim/models"
 	"slosim/sim/clock"
-	"slosim/sim/prefetch"
 	"slosim/workloads"
 )
 
@@ -115,7 +113,7 @@ func (v *VLLM) boundary(limit clock.Time) {
 	v.calm = unknown
 	now := v.run.end
 	if v.steps == 1 {
-		v.retire(v.finish.ends(v.newest))
+		v.retire(v.finish.next() == v.newest)
 	}
 	r := &v.run
 	r.n++
@@ -150,6 +148,10 @@ func (v *VLLM) quiet() int64 {
 	return v.calm
 }
 
+// farAhead is how many boundaries a replica looks ahead at most: further, a stretch's
+// figures could overflow.
+const farAhead = 1 << 16
+
 // unknown says that calm has to be worked out.
 const unknown = -1
 
@@ -166,20 +168,15 @@ func (v *VLLM) foresee() {
 		v.waiting.n > 0 && !v.blocked || v.steps < v.depth || v.bin != v.runBin || v.stepping {
 		return
 	}
-	last := v.finish.next(v.newest) - v.newest
-	n := min(last, turn-1-v.newest&(turn-1)) // the wheel is re-filed at a turn
-	n = min(n, v.affordable(n))
+	last := v.finish.next() - v.newest
+	n := v.affordable(min(last, farAhead))
 	if n == 0 {
 		return
 	}
 	v.calm = n
-	if n == last && last < turn && v.affordable(n+1) > n {
+	if n == last && v.affordable(n+1) > n {
 		n += int64(v.steps - 1) // the planned steps up to that end have the same rows
-		if next := v.finish.slot(v.newest + last); v.hints != nil {
-			v.hint(*next)
-		} else {
-			prefetch.Lines(unsafe.Pointer(&v.rows[next.row]), 1)
-		}
+		v.hint(v.finish.row())
 	}
 	v.visible = v.run.at(v.run.n + n + 1)
 }

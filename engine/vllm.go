@@ -85,7 +85,7 @@ type VLLM struct {
 	partial []int32 // prefilling rows in order of admission
 	order   order
 	hints   *Hint // where somebody looks for what comes next; nil = nobody does
-	finish  wheel
+	finish  ends
 
 	idle    someRows // of the step being scheduled: decoding rows without budget
 	waste   someRows // of the step being scheduled: ended rows that still take part
@@ -106,7 +106,7 @@ type VLLM struct {
 	cache cache
 	store store
 
-	_ [8]byte // an odd number of lines: the same of many replicas share no place in a cache
+	_ [40]byte // an odd number of lines: the same of many replicas share no place in a cache
 }
 
 // someRows are rows that a step treats apart.

@@ -395,6 +395,9 @@ func (c *cluster) rouse(i int32) {
 // Replica implements kernel.World.
 func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 	r := c.replicas[i]
+	if c.hints != nil {
+		c.foresee(i)
+	}
 	events := r.Advance(now, c.events[:0])
 	if c.touched = false; cap(events) > cap(c.events) {
 		c.events = events // it has grown
@@ -430,15 +433,21 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 	return next
 }
 
+// foresee fetches the request of which the next event of a replica will likely be.
+func (c *cluster) foresee(i int32) {
+	if id := c.hints[i].ID; id != nil && int(*id) < len(c.flights) {
+		prefetch.Lines(unsafe.Pointer(&c.flights[*id]), 1)
+	}
+}
+
 // Soon implements kernel.World.
 func (c *cluster) Soon(i int32) {
 	if int(i) >= len(c.replicas) {
 		return
 	}
 	c.replicas[i].Soon()
-	if h := &c.hints[i]; int(h.ID) < len(c.flights) {
-		prefetch.Three(uintptr(unsafe.Pointer(&c.flights[h.ID])), h.Row, h.Times)
-	}
+	h := &c.hints[i]
+	prefetch.Three(unsafe.Pointer(h.ID), h.Times, h.End)
 }
 
 // happens handles the rarer events of a request on replica i.

@@ -17,7 +17,7 @@ func Lines(p unsafe.Pointer, n int)
 //go:noescape
 func Two(p unsafe.Pointer)
 
-// Three asks for the lines that hold three addresses, of which any may be of nothing.
+// Three asks for the lines that hold p, q and r.
 //
 //go:noescape
-func Three(a, b, c uintptr)
+func Three(p, q, r unsafe.Pointer)

@@ -19,11 +19,11 @@ TEXT ·Two(SB), NOSPLIT, $0-8
 	PREFETCHT0 64(AX)
 	RET
 
-// func Three(a, b, c uintptr)
+// func Three(p, q, r unsafe.Pointer)
 TEXT ·Three(SB), NOSPLIT, $0-24
-	MOVQ       a+0(FP), AX
-	MOVQ       b+8(FP), BX
-	MOVQ       c+16(FP), CX
+	MOVQ       p+0(FP), AX
+	MOVQ       q+8(FP), BX
+	MOVQ       r+16(FP), CX
 	PREFETCHT0 (AX)
 	PREFETCHT0 (BX)
 	PREFETCHT0 (CX)

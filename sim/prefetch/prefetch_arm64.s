@@ -20,11 +20,11 @@ TEXT ·Two(SB), NOSPLIT, $0-8
 	PRFM (R0), PLDL1KEEP
 	RET
 
-// func Three(a, b, c uintptr)
+// func Three(p, q, r unsafe.Pointer)
 TEXT ·Three(SB), NOSPLIT, $0-24
-	MOVD a+0(FP), R0
-	MOVD b+8(FP), R1
-	MOVD c+16(FP), R2
+	MOVD p+0(FP), R0
+	MOVD q+8(FP), R1
+	MOVD r+16(FP), R2
 	PRFM (R0), PLDL1KEEP
 	PRFM (R1), PLDL1KEEP
 	PRFM (R2), PLDL1KEEP

@@ -12,4 +12,4 @@ func Lines(p unsafe.Pointer, n int) {}
 func Two(p unsafe.Pointer) {}
 
 // Three does nothing.
-func Three(a, b, c uintptr) {}
+func Three(p, q, r unsafe.Pointer) {}
