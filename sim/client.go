@@ -24,7 +24,7 @@ type comeback struct {
 // arm sets the timers of a client's patience.
 func (c *cluster) arm(now clock.Time, id int32, client *workloads.Client) {
 	f := &c.flights[id]
-	arg := int64(f.serial)<<userBits | int64(id)
+	arg := f.ticket(id)
 	if client.Timeout > 0 {
 		c.loop.At(now.Add(client.Timeout), timerTimeout, arg)
 	}
@@ -38,15 +38,15 @@ func (c *cluster) arm(now clock.Time, id int32, client *workloads.Client) {
 func (c *cluster) lapsed(now clock.Time, arg int64, first bool) {
 	id := int32(arg & (1<<userBits - 1))
 	f := &c.flights[id]
-	if f.serial != uint32(arg>>userBits) || !f.live || f.dead || first && f.first != clock.Never {
+	if !f.expects(arg) || f.dead || first && f.first != clock.Never {
 		return
 	}
 	sent, gone := c.withdraw(now, f, id)
 	c.tellEnd(f, OutcomeTimedOut)
-	if f.window >= 0 {
+	if f.counted() {
 		c.rec.timedOut(f, now, sent)
 		c.open--
-		f.window = -1
+		c.rec.dismiss(f)
 	}
 	c.inFlight--
 	c.discharge(f)
@@ -146,12 +146,12 @@ func (c *cluster) settle(now clock.Time, s *source, f *flight, failed bool) {
 		c.count(now, r, failed)
 	}
 	if s.held < len(s.backlog) {
-		next := s.backlog[s.held]
+		c.ask = s.backlog[s.held]
 		s.held++
 		if s.held == len(s.backlog) {
 			s.backlog, s.held = s.backlog[:0], 0
 		}
-		c.send(now, s, &next, -1, 0)
+		c.send(now, s, &c.ask, -1, 0)
 	}
 }
 
@@ -165,12 +165,11 @@ func (c *cluster) count(now clock.Time, r *workloads.Request, failed bool) {
 // retries sends the next attempt of a request.
 func (c *cluster) retries(now clock.Time, k int32) {
 	x := &c.comebacks[k]
-	r, user, attempt := x.req, x.user, x.attempt
+	c.ask = x.req
 	x.next, x.req = c.spare, workloads.Request{}
 	c.spare = k
-	s := c.sources[r.Class]
-	if now < s.until {
-		c.send(now, s, &r, user, attempt)
+	if s := c.sources[c.ask.Class]; now < s.until {
+		c.send(now, s, &c.ask, x.user, x.attempt)
 	}
 }
 

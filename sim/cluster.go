@@ -40,30 +40,31 @@ const userBits = 32
 // cache: at 20 looking ahead costs more than it saves, at 200 it saves (docs/performance.md).
 const fitCache = 32
 
-// flight is a request between its client and its last token: three lines of the
-// processor's cache, the last of which only matters to prefix caches.
+// flight is a request between its client and its last token. What a first token and an
+// end look at lies in the first line of the processor's cache, up to the request's cohort;
+// the other two lines only matter to requests that are not plain, to gates and to timers.
 type flight struct {
 	first    clock.Time // first token; clock.Never before
-	cell     *cell      // of its group and phase; nil where it is not counted
-	span     *window    // of its group and window; the same
-	group    int32
-	window   int32  // −1: not counted
-	replica  int32  // of the cluster
-	handle   int32  // its replica's name for it; of a free slot: the next one
-	serial   uint32 // of the slot's uses
-	phase    int16
-	gate     int16 // 1 + pool at whose gate it waits; 0 = none
+	at       *tally     // where it counts
+	replica  int32      // of the cluster
+	handle   int32      // its replica's name for it; of a free slot: the next one
 	live     bool
-	admitted bool  // counts against its class's limit
-	backlog  bool  // its prompt counts in its replica's View.Backlog
-	dead     bool  // its client has gone; an event will end it
-	split    bool  // its prompt is, or was, computed in a prefill pool
-	user     int32 // closed loop; −1 otherwise
-	attempt  int32 // 0 = the first
+	admitted bool // counts against its class's limit
+	backlog  bool // its prompt counts in its replica's View.Backlog
+	dead     bool // its client has gone; an event will end it
+	split    bool // its prompt is, or was, computed in a prefill pool
+	timed    bool // it has a serial
+	gated    bool // it is, or was, held at a gate
+	plain    bool // its request is; user and attempt are −1 and 0
 
-	held  clock.Duration // at a gate, so far
-	since clock.Time     // at the gate
-	req   workloads.Request
+	req     workloads.Request
+	user    int32          // closed loop; −1 otherwise
+	attempt int32          // 0 = the first
+	serial  uint32         // of the slot's uses that have timers
+	gate    int16          // 1 + pool at whose gate it waits; 0 = none
+	held    clock.Duration // at a gate, so far
+	since   clock.Time     // at the gate
+	_       [16]byte       // to whole lines
 }
 
 // promptHalf is the prefill side of a disaggregated request.
@@ -96,7 +97,8 @@ type cluster struct {
 	sources   []*source
 	speaker   *source // whose arrival is announced
 	flights   []flight
-	halves    []promptHalf // of flights, where any pool only prefills
+	halves    []promptHalf      // of flights, where any pool only prefills
+	ask       workloads.Request // that is being sent: scratch
 	comebacks []comeback
 	spare     int32 // of comebacks: free list
 	free      int32
@@ -312,20 +314,20 @@ func (c *cluster) userSends(now clock.Time, s *source, user int32) {
 	}
 	i := s.sent
 	s.sent++
-	r := workloads.Request{Class: s.class}
-	s.shaper.Shape(i, now, &r)
-	c.send(now, s, &r, user, 0)
+	c.ask = workloads.Request{Class: s.class}
+	s.shaper.Shape(i, now, &c.ask)
+	c.send(now, s, &c.ask, user, 0)
 }
 
 // nextTurn sends the next request of a session.
 func (c *cluster) nextTurn(now clock.Time, s *source, k int32) {
-	var r workloads.Request
-	s.shapeTurn(k, now, &r)
-	c.send(now, s, &r, k, 0)
+	c.ask = workloads.Request{}
+	s.shapeTurn(k, now, &c.ask)
+	c.send(now, s, &c.ask, k, 0)
 }
 
-// send puts a request on its way. The request must not lie in the table of flights,
-// which may move.
+// send puts a request on its way; it fills in its slot and its time. The request must not
+// lie in the table of flights, which may move.
 func (c *cluster) send(now clock.Time, s *source, r *workloads.Request, user, attempt int32) {
 	id := c.free
 	if id < 0 {
@@ -334,9 +336,13 @@ func (c *cluster) send(now clock.Time, s *source, r *workloads.Request, user, at
 	}
 	f := &c.flights[id]
 	c.free = f.handle
-	f.renew(r, id, now)
-	f.group = s.groups[r.Cohort]
-	f.user, f.attempt = user, attempt
+	r.ID, r.Send = id, now
+	f.renew()
+	if f.plain && user < 0 && attempt == 0 && r.Plain() {
+		f.asks(r)
+	} else {
+		f.takes(r, user, attempt)
+	}
 	c.inFlight++
 	s.inFlight++
 	c.sent++
@@ -345,11 +351,10 @@ func (c *cluster) send(now clock.Time, s *source, r *workloads.Request, user, at
 			c.phase++
 			c.phaseEnd = c.plan.phases[c.phase].to
 		}
-		f.phase = int16(c.phase)
 		c.open++
-		c.rec.arrival(f)
+		c.rec.arrival(f, s.groups[r.Cohort], c.phase, attempt)
 	} else {
-		f.phase, f.window, f.cell, f.span = 0, -1, nil, nil
+		f.at = &c.rec.aside[s.groups[r.Cohort]]
 	}
 	if s.arms {
 		c.arm(now, id, &c.plan.exp.Traffic[s.class].Client)
@@ -359,22 +364,58 @@ func (c *cluster) send(now clock.Time, s *source, r *workloads.Request, user, at
 		c.loop.At(now.Add(c.network), timerDeliver, int64(id))
 	case p != nil && len(p.ups) > 0 && !c.degraded:
 		f.fit(p)
-		c.submit(now, f, p)
+		r.Output = f.req.Output
+		c.submit(now, f, r, p)
 	default:
 		c.deliver(now, id)
 	}
 }
 
-// renew makes a slot of the table a new request's; where it is counted is still to be
-// said.
-func (f *flight) renew(r *workloads.Request, id int32, now clock.Time) {
+// renew makes a slot of the table a new request's; what it asks for and where it counts is
+// still to be said.
+func (f *flight) renew() {
 	f.first = clock.Never
-	f.replica, f.handle, f.gate = -1, 0, 0
-	f.serial++
-	f.held, f.since = 0, 0
-	f.live, f.admitted, f.backlog, f.dead, f.split = true, false, false, false, false
-	f.req = *r
-	f.req.ID, f.req.Send = id, now
+	f.replica, f.handle = -1, 0
+	f.live, f.admitted, f.backlog, f.dead, f.split, f.timed, f.gated = true, false, false, false, false, false, false
+}
+
+// takes says what a request asks for.
+//
+//go:noinline
+func (f *flight) takes(r *workloads.Request, user, attempt int32) {
+	f.req, f.user, f.attempt = *r, user, attempt
+	f.plain = user < 0 && attempt == 0 && r.Plain()
+}
+
+// asks is takes of a plain request after another one: all but the first line stays.
+func (f *flight) asks(r *workloads.Request) {
+	q := &f.req
+	q.Send, q.Index, q.Prompt, q.Output, q.Class, q.Cohort = r.Send, r.Index, r.Prompt, r.Output, r.Class, r.Cohort
+}
+
+// counted tells whether a request counts.
+func (f *flight) counted() bool { return f.at.cell != nil }
+
+// waited is how long a request was held at a gate.
+func (f *flight) waited() clock.Duration {
+	if !f.gated {
+		return 0
+	}
+	return f.held
+}
+
+// ticket returns the argument of a timer of a request.
+func (f *flight) ticket(id int32) int64 {
+	if !f.timed {
+		f.timed = true
+		f.serial++
+	}
+	return int64(f.serial)<<userBits | int64(id)
+}
+
+// expects tells whether a timer with an argument is of the request that has the slot now.
+func (f *flight) expects(arg int64) bool {
+	return f.live && f.timed && f.serial == uint32(arg>>userBits)
 }
 
 // handing returns a replica that is to be told of a half of a request.
@@ -408,7 +449,7 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 	}
 	e := &events[0] // nearly always the only one
 	f := &c.flights[e.ID]
-	prefetch.Two(unsafe.Pointer(f)) // while Next looks
+	prefetch.One(unsafe.Pointer(f)) // while Next looks
 	next, _ := r.Next()
 	for k := 1; ; k++ {
 		switch on := &c.places[i]; {
@@ -469,7 +510,7 @@ func (c *cluster) begins(f *flight, e *engine.Event, on *place) {
 	}
 	f.first = e.At
 	on.view.answered(f)
-	if f.window >= 0 {
+	if f.counted() {
 		c.rec.firstToken(f, e)
 	}
 }
@@ -484,18 +525,18 @@ func (c *cluster) ends(now clock.Time, f *flight, e *engine.Event, on *place) {
 			c.halves[e.ID].stamp(e)
 			in = 0 // computed in the prefill pool
 		}
-		if f.window >= 0 {
+		if f.counted() {
 			c.rec.finished(f, e)
+			on.pool.used(f.req.Class, in, f.req.Output)
 		}
 		c.rec.completed(f, e)
 		if c.plan.served != nil {
 			c.tell(f, e)
 		}
-		on.pool.used(f, in, f.req.Output)
 	} else {
 		failed = e.Reason == engine.QueueFull
 		c.letGo(now, f, e.ID)
-		if f.window >= 0 {
+		if f.counted() {
 			c.rec.rejected(f, e.At, refusalOf(e))
 		}
 		c.tell(f, e)
@@ -503,7 +544,7 @@ func (c *cluster) ends(now clock.Time, f *flight, e *engine.Event, on *place) {
 	c.leaves(f, on)
 	c.discharge(f)
 	c.inFlight--
-	if f.window >= 0 {
+	if f.counted() {
 		c.open--
 		c.stopWhenDecided()
 	}

@@ -174,7 +174,7 @@ func (c *cluster) audit(t interface{ Errorf(string, ...any) }) {
 		}
 		if !f.dead {
 			alive++
-			if f.window >= 0 {
+			if f.counted() {
 				unfinished++
 			}
 		}

@@ -25,14 +25,12 @@ type ClassCost struct {
 	USDPerMOut          float64 // per million output tokens
 }
 
-// used books a finished request, or its half, on its pool.
-func (p *fleet) used(f *flight, in, out int32) {
-	if f.window >= 0 {
-		u := &p.use[f.req.Class]
-		u.requests++
-		u.in += int64(in)
-		u.out += int64(out)
-	}
+// used books a finished request that counts, or its half, on its pool.
+func (p *fleet) used(class, in, out int32) {
+	u := &p.use[class]
+	u.requests++
+	u.in += int64(in)
+	u.out += int64(out)
 }
 
 // costs deals the cost of each pool out to its classes.

@@ -273,10 +273,10 @@ func (c *cluster) half(f *flight, id int32) *promptHalf {
 // it, that frees its slot.
 func (c *cluster) fail(now clock.Time, f *flight, id int32, stays bool) {
 	c.tellEnd(f, OutcomeFailed)
-	if f.window >= 0 {
+	if f.counted() {
 		c.rec.failed(f, now)
 		c.open--
-		f.window = -1
+		c.rec.dismiss(f)
 	}
 	c.discharge(f)
 	c.inFlight--

@@ -131,8 +131,11 @@ func (g *gateway) hold(now clock.Time, id int32) bool {
 	g.waiting++
 	f.gate = int16(g.f) + 1
 	f.since = now
+	if !f.gated {
+		f.gated, f.held = true, 0
+	}
 	if g.spec.Timeout > 0 {
-		g.c.loop.At(now.Add(g.spec.Timeout), timerGate, int64(f.serial)<<userBits|int64(id))
+		g.c.loop.At(now.Add(g.spec.Timeout), timerGate, f.ticket(id))
 	}
 	return true
 }
@@ -178,7 +181,7 @@ func (g *gateway) next(now clock.Time) {
 		cost := float64(x.req.Prompt + x.req.Output)
 		g.virtual = g.served[k]
 		g.served[k] += cost / g.weight(k)
-		g.c.submit(now, x, f)
+		g.c.submit(now, x, &x.req, f)
 	}
 }
 

@@ -26,14 +26,14 @@ func (g *goals) list(m slo.Metric) *[]int32 {
 // queued decides the objectives on the time in the queue, known with the first
 // token.
 func (r *recorder) queued(f *flight, e *engine.Event, queue clock.Duration) {
-	for _, k := range r.plan.goals[f.group].queue {
+	for _, k := range r.plan.goals[f.at.group].queue {
 		r.decide(k, f, e.At, queue <= r.limit(k, f), stageQueue)
 	}
 }
 
 // complete decides goodput of a request that has all its tokens.
 func (r *recorder) complete(f *flight, e *engine.Event) {
-	for _, k := range r.plan.goals[f.group].goodput {
+	for _, k := range r.plan.goals[f.at.group].goodput {
 		l := &r.plan.exp.SLOs[k].All
 		parts := stagesOf(f, e, f.first)
 		decode := e.At.Sub(f.first)
@@ -63,7 +63,7 @@ func (r *recorder) lost(list []int32, f *flight, now clock.Time, outcome string,
 // openGoodput decides goodput of a request that is still open at the end: bad as
 // soon as one of its thresholds has passed. It returns whether any has.
 func (r *recorder) openGoodput(f *flight, end clock.Time) (late bool) {
-	for _, k := range r.plan.goals[f.group].goodput {
+	for _, k := range r.plan.goals[f.at.group].goodput {
 		l := r.plan.exp.SLOs[k].All
 		first := min(f.first, end).Sub(f.req.Send)
 		bad := l.TTFT > 0 && first > l.TTFT || l.E2E > 0 && end.Sub(f.req.Send) > l.E2E ||

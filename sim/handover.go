@@ -62,7 +62,9 @@ func (h *promptHalf) stamp(e *engine.Event) {
 // kvReady notes a prompt that is computed and sends the request on.
 func (c *cluster) kvReady(now clock.Time, f *flight, e *engine.Event) {
 	from, i := c.fleetOf(f.replica)
-	from.used(f, f.req.Prompt, 0)
+	if f.counted() {
+		from.used(f.req.Class, f.req.Prompt, 0)
+	}
 	from.handing[i]++
 	c.leave(f)
 	pool := c.plan.poolOf[f.req.Class]
@@ -96,7 +98,7 @@ func (c *cluster) handOver(now clock.Time, id int32) {
 	}
 	c.halves[id].stage = atDecode
 	f.req.Handover = workloads.DecodeHalf
-	c.submit(now, f, p)
+	c.submit(now, f, &f.req, p)
 }
 
 // reserved starts the transfer once the decode side has the blocks.

@@ -41,18 +41,20 @@ type recorder struct {
 
 	// where each group's requests count that are sent from begin on, for less than span:
 	// within one phase and one window
-	here   []tally
-	begin  clock.Time
-	span   uint64
-	window int32
+	here  []tally
+	begin clock.Time
+	span  uint64
+	aside []tally // of each group's requests that do not count
 
 	ownTPOT bool // reports have the time per output token as we define it
 }
 
-// tally is where a request is counted.
+// tally is where a request counts. Flights keep theirs: it does not change.
 type tally struct {
-	cell   *cell
+	cell   *cell // nil: nowhere
 	window *window
+	group  int32
+	phase  int32
 }
 
 // cell is a group within a phase.
@@ -115,8 +117,9 @@ type ledger struct {
 type counts struct{ good, bad int64 }
 
 func newRecorder(p *plan) *recorder {
-	r := &recorder{plan: p, here: make([]tally, len(p.groups)), ownTPOT: p.exp.Metrics != GuideLLM}
-	for range p.groups {
+	r := &recorder{plan: p, aside: make([]tally, len(p.groups)), ownTPOT: p.exp.Metrics != GuideLLM}
+	for g := range p.groups {
+		r.aside[g].group = int32(g)
 		cells := make([]cell, len(p.phases))
 		for k := range cells {
 			cells[k].prompts = stats.NewHist(stats.Fine)
@@ -150,27 +153,27 @@ func newRecorder(p *plan) *recorder {
 }
 
 // move goes to the phase and the window of an instant of the counted span.
-func (r *recorder) move(t clock.Time, phase int16) {
+func (r *recorder) move(t clock.Time, phase int32) {
 	width := clock.Time(r.plan.width)
-	r.window = int32(t / width)
-	begin, end := clock.Time(r.window)*width, clock.Time(r.window+1)*width
+	k := t / width
+	begin, end := k*width, (k+1)*width
 	begin, end = max(begin, r.plan.phases[phase].from), min(end, r.plan.phases[phase].to)
 	r.begin, r.span = begin, uint64(end-begin)
+	r.here = make([]tally, len(r.aside))
 	for g := range r.here {
-		r.here[g] = tally{&r.cells[g][phase], &r.windows[g][r.window]}
+		r.here[g] = tally{&r.cells[g][phase], &r.windows[g][k], int32(g), phase}
 	}
 }
 
-// arrival counts a request from now on.
-func (r *recorder) arrival(f *flight) {
+// arrival counts a request of a group from now on.
+func (r *recorder) arrival(f *flight, group int32, phase, attempt int32) {
 	if uint64(f.req.Send-r.begin) >= r.span {
-		r.move(f.req.Send, f.phase)
+		r.move(f.req.Send, phase)
 	}
-	at := &r.here[f.group]
-	c, w := at.cell, at.window
-	f.window, f.cell, f.span = r.window, c, w
+	f.at = &r.here[group]
+	c, w := f.at.cell, f.at.window
 	c.n++
-	if f.attempt > 0 {
+	if attempt > 0 {
 		c.again++
 	}
 	w.arrivals++
@@ -188,6 +191,9 @@ func (r *recorder) arrival(f *flight) {
 	}
 }
 
+// dismiss lets a request count no more.
+func (r *recorder) dismiss(f *flight) { f.at = &r.aside[f.at.group] }
+
 // addCoarse counts a value in a histogram that its first value creates.
 //
 //go:noinline
@@ -200,14 +206,15 @@ func addCoarse(h **stats.Hist, v int64) {
 
 // stagesOf cuts a request's life at its borders; the four parts of TTFT add up
 // to it exactly.
-func stagesOf(f *flight, e *engine.Event, first clock.Time) [stages]clock.Duration {
-	network, queue, prefill, publish := partsOf(f, e, first)
-	return [stages]clock.Duration{stageNetwork: network, stageQueue: queue, stagePrefill: prefill, stagePublish: publish}
+func stagesOf(f *flight, e *engine.Event, first clock.Time) (s [stages]clock.Duration) {
+	s[stageNetwork], s[stageQueue], s[stagePrefill], s[stagePublish] = partsOf(f, e, first)
+	return s
 }
 
 // partsOf is stagesOf one by one, for which no memory is needed.
 func partsOf(f *flight, e *engine.Event, first clock.Time) (network, queue, prefill, publish clock.Duration) {
-	return e.Ready.Sub(f.req.Send) - f.held, e.Started.Sub(e.Ready) + f.held, e.Prefilled.Sub(e.Started), first.Sub(e.Prefilled)
+	held := f.waited()
+	return e.Ready.Sub(f.req.Send) - held, e.Started.Sub(e.Ready) + held, e.Prefilled.Sub(e.Started), first.Sub(e.Prefilled)
 }
 
 // longest returns the stage that took most of the time.
@@ -223,7 +230,7 @@ func longest(s *[stages]clock.Duration) int {
 
 func (r *recorder) firstToken(f *flight, e *engine.Event) {
 	ttft := e.At.Sub(f.req.Send)
-	c, w := f.cell, f.span
+	c, w := f.at.cell, f.at.window
 	v, key := int64(ttft), stats.KeyOf(int64(ttft))
 	if !c.ttft.Hit(key, v) {
 		c.ttft.AddMissed(v)
@@ -285,7 +292,7 @@ func (r *recorder) finished(f *flight, e *engine.Event) {
 		f.first = e.At
 		r.firstToken(f, e)
 	}
-	c, w := f.cell, f.span
+	c, w := f.at.cell, f.at.window
 	c.ok++
 	e2e := e.At.Sub(f.req.Send)
 	decode := e.At.Sub(f.first)
@@ -313,7 +320,7 @@ func (r *recorder) finished(f *flight, e *engine.Event) {
 
 // judge decides the objectives that wait for a request's last token.
 func (r *recorder) judge(f *flight, e *engine.Event) {
-	c, goals := f.cell, f.cell.goals
+	c, goals := f.at.cell, f.at.cell.goals
 	e2e := e.At.Sub(f.req.Send)
 	decode := e.At.Sub(f.first)
 	if f.req.Output >= 2 {
@@ -344,7 +351,7 @@ func (r *recorder) judge(f *flight, e *engine.Event) {
 // was sent.
 func (r *recorder) completed(f *flight, e *engine.Event) {
 	if uint64(e.At-r.begin) < r.span {
-		r.here[f.group].window.done++
+		r.here[f.at.group].window.done++
 	} else {
 		r.completedElsewhere(f, e.At)
 	}
@@ -352,12 +359,12 @@ func (r *recorder) completed(f *flight, e *engine.Event) {
 
 func (r *recorder) completedElsewhere(f *flight, at clock.Time) {
 	if at >= 0 && at < clock.Time(r.plan.exp.Duration) {
-		r.windows[f.group][at/clock.Time(r.plan.width)].done++
+		r.windows[f.at.group][at/clock.Time(r.plan.width)].done++
 	}
 }
 
 func (r *recorder) rejected(f *flight, now clock.Time, why Refusal) {
-	c, w := f.cell, f.span
+	c, w := f.at.cell, f.at.window
 	c.refused++
 	c.why[why]++
 	c.ttft.AddInf()
@@ -373,7 +380,7 @@ func (r *recorder) rejected(f *flight, now clock.Time, why Refusal) {
 
 // failed closes a request whose replica broke down.
 func (r *recorder) failed(f *flight, now clock.Time) {
-	c, w, goals := f.cell, f.span, f.cell.goals
+	c, w, goals := f.at.cell, f.at.window, f.at.cell.goals
 	c.failed++
 	bad := func(list []int32) { r.lost(list, f, now, OutcomeFailed, failedStage) }
 	if f.first == clock.Never {
@@ -391,7 +398,7 @@ func (r *recorder) failed(f *flight, now clock.Time) {
 
 // timedOut closes a request whose client has gone at now, with so many tokens.
 func (r *recorder) timedOut(f *flight, now clock.Time, sent int32) {
-	c, w, goals := f.cell, f.span, f.cell.goals
+	c, w, goals := f.at.cell, f.at.window, f.at.cell.goals
 	c.timeouts++
 	bad := func(list []int32) { r.lost(list, f, now, "timeout", timedOutStage) }
 	if f.first == clock.Never {
@@ -415,7 +422,7 @@ func (r *recorder) timedOut(f *flight, now clock.Time, sent int32) {
 
 // undecided closes a request that is still open at the end of the run.
 func (r *recorder) undecided(f *flight, end clock.Time) {
-	c, w, goals := f.cell, f.span, f.cell.goals
+	c, w, goals := f.at.cell, f.at.window, f.at.cell.goals
 	age := end.Sub(f.req.Send)
 	late := false
 	miss := func(list []int32, first bool) {
@@ -454,7 +461,7 @@ func (r *recorder) undecided(f *flight, end clock.Time) {
 func (l *ledger) good(f *flight, at clock.Time) {
 	if l.objective.InBand(f.req.Prompt) {
 		l.minutes.Add(at, true)
-		l.phases[f.phase].good++
+		l.phases[f.at.phase].good++
 	}
 }
 
@@ -476,14 +483,14 @@ func (r *recorder) decide(k int32, f *flight, at clock.Time, good bool, stage in
 	}
 	l.minutes.Add(at, good)
 	if good {
-		l.phases[f.phase].good++
+		l.phases[f.at.phase].good++
 		return
 	}
 	if r.excuses != nil {
 		r.excuse(k, f, decided, at, stage)
 	}
-	l.phases[f.phase].bad++
-	l.blame[f.group][stage]++
+	l.phases[f.at.phase].bad++
+	l.blame[f.at.group][stage]++
 	if f.attempt > 0 {
 		l.again++
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"unsafe"
 
 	"slosim/engine"
 	"slosim/sim/clock"
@@ -34,17 +33,18 @@ func TestRequestsCountWhereTheyAreSent(t *testing.T) {
 	draws := rng.New(1, rng.Rating, "places")
 	done := make([]int32, p.windows)
 	const n = 20_000
+	phase := int32(0)
 	for i := range int64(n) {
 		now := end / n * clock.Time(i)
 		f := flight{}
 		f.req.Send, f.req.Prompt, f.req.Output = now, 100, 10
-		for now >= p.phases[f.phase].to {
-			f.phase++
+		for now >= p.phases[phase].to {
+			phase++
 		}
-		r.arrival(&f)
-		k := int32(now / clock.Time(p.width))
-		if f.cell != &r.cells[0][f.phase] || f.span != &r.windows[0][k] || f.window != k {
-			t.Fatalf("a request sent at %d counts in window %d, want %d, or in another phase than %d", now, f.window, k, f.phase)
+		r.arrival(&f, 0, phase, 0)
+		k := now / clock.Time(p.width)
+		if want := (tally{&r.cells[0][phase], &r.windows[0][k], 0, phase}); *f.at != want || !f.counted() {
+			t.Fatalf("a request sent at %d does not count in window %d and phase %d", now, k, phase)
 		}
 		e := engine.Event{At: now + clock.Time((draws.Float64(i)-0.5)*4*float64(p.width))}
 		if r.completed(&f, &e); e.At >= 0 && e.At < end {
@@ -55,13 +55,6 @@ func TestRequestsCountWhereTheyAreSent(t *testing.T) {
 		if got := r.windows[0][k].done; got != done[k] {
 			t.Errorf("%d last tokens in window %d, want %d", got, k, done[k])
 		}
-	}
-}
-
-// A flight fills whole lines of a processor's cache.
-func TestAFlightFillsThreeCacheLines(t *testing.T) {
-	if n := unsafe.Sizeof(flight{}); n != 3*64 {
-		t.Errorf("a flight takes %d bytes", n)
 	}
 }
 

@@ -67,7 +67,7 @@ func (c *cluster) reduce() *rep {
 	end := c.loop.Now()
 	cut := end < clock.Time(p.exp.Duration)
 	for i := range c.flights {
-		if f := &c.flights[i]; f.live && f.window >= 0 {
+		if f := &c.flights[i]; f.live && f.counted() {
 			c.rec.undecided(f, end)
 			c.tellEnd(f, OutcomeUndecided)
 		}

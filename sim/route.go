@@ -16,7 +16,7 @@ func (c *cluster) deliver(now clock.Time, id int32) {
 	class := f.req.Class
 	if p := c.sources[class].straight; p != nil && len(p.ups) > 0 && !c.degraded {
 		f.fit(p)
-		c.submit(now, f, p)
+		c.submit(now, f, &f.req, p)
 		return
 	}
 	force, limit := &c.force[class], &c.limits[class]
@@ -42,7 +42,7 @@ func (c *cluster) deliver(now clock.Time, id int32) {
 	if feeder := c.plan.prefillOf[class]; feeder >= 0 && f.req.Prompt >= p.spec.Link.MinTokens && p.index == int(c.plan.poolOf[class]) {
 		p = &c.pools[feeder]
 		f.req.Handover = workloads.PrefillHalf
-		f.split = true
+		f.split, f.plain = true, false
 		c.growHalves()
 		c.halves[id] = promptHalf{}
 	}
@@ -56,7 +56,7 @@ func (c *cluster) deliver(now clock.Time, id int32) {
 		}
 		return
 	}
-	c.submit(now, f, p)
+	c.submit(now, f, &f.req, p)
 }
 
 // straightTo returns the pool that all requests of a class go to while replicas serve
@@ -71,8 +71,8 @@ func (c *cluster) straightTo(class int) *fleet {
 
 // fit cuts what a request asks for to the context that a pool's engines take.
 func (f *flight) fit(p *fleet) {
-	if room := p.longest - f.req.Prompt; room > 0 {
-		f.req.Output = min(f.req.Output, room)
+	if room := p.longest - f.req.Prompt; room > 0 && room < f.req.Output {
+		f.req.Output = room
 	}
 }
 
@@ -108,20 +108,21 @@ func (p *Pool) takes(r *workloads.Request) bool {
 	return n >= p.MinPrompt && (p.MaxPrompt == 0 || n < p.MaxPrompt)
 }
 
-// submit hands a request to a serving replica of a pool.
-func (c *cluster) submit(now clock.Time, f *flight, p *fleet) {
+// submit hands a request to a serving replica of a pool. What the replica reads is the
+// flight's request, or an equal one that is in the processor's cache.
+func (c *cluster) submit(now clock.Time, f *flight, r *workloads.Request, p *fleet) {
 	var k int
 	if p.counts != nil {
 		k = p.counts.pick()
 	} else {
-		k = p.router.Pick(now, &f.req, p)
+		k = p.router.Pick(now, r, p)
 	}
 	p.enter(f, &p.views[k])
 	g := p.first + int32(k)
-	r := c.replicas[g]
-	f.replica, f.handle = g, r.Submit(now, &f.req)
+	on := c.replicas[g]
+	f.replica, f.handle = g, on.Submit(now, r)
 	c.touched = true // as in rouse
-	if next, ok := r.Next(); ok {
+	if next, ok := on.Next(); ok {
 		c.loop.SetReplica(g, next)
 	}
 }
@@ -131,7 +132,7 @@ func (c *cluster) refuse(now clock.Time, id int32, why Refusal) {
 	f := &c.flights[id]
 	c.discharge(f)
 	c.inFlight--
-	if f.window >= 0 {
+	if f.counted() {
 		c.rec.rejected(f, now, why)
 		c.open--
 	}
@@ -145,7 +146,7 @@ func (c *cluster) refuse(now clock.Time, id int32, why Refusal) {
 func (c *cluster) gateTimeout(now clock.Time, arg int64) {
 	id := int32(arg & (1<<userBits - 1))
 	f := &c.flights[id]
-	if f.serial != uint32(arg>>userBits) || !f.live || f.gate == 0 {
+	if !f.expects(arg) || f.gate == 0 {
 		return
 	}
 	c.pools[f.gate-1].gate.remove(id)

@@ -134,7 +134,7 @@ func (c *cluster) overdue(now clock.Time, k int, window clock.Duration) int64 {
 	n := int64(0)
 	for i := range c.flights {
 		f := &c.flights[i]
-		if !f.live || f.dead || f.window < 0 || f.first != clock.Never || !slices.Contains(c.plan.goals[f.group].ttft, int32(k)) {
+		if !f.live || f.dead || !f.counted() || f.first != clock.Never || !slices.Contains(c.plan.goals[f.at.group].ttft, int32(k)) {
 			continue
 		}
 		if late := now.Sub(f.req.Send.Add(c.rec.limit(int32(k), f))); late > 0 && late <= window {

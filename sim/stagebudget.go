@@ -103,7 +103,7 @@ func (cell *stageCell) judge(f *flight, e *engine.Event) {
 
 // unanswered counts a request that ended without all of its tokens.
 func (r *recorder) unanswered(f *flight) {
-	if cell := f.cell.stages; cell != nil {
+	if cell := f.at.cell.stages; cell != nil {
 		cell.lost++
 	}
 }

@@ -147,16 +147,22 @@ type Step struct {
 type Request struct {
 	Send     clock.Time // when the client sends it
 	Index    int64      // number within its class, pre-roll included
-	ID       int32      // slot in the table of requests in flight
-	Class    int32      // index into the experiment's traffic
-	Cohort   int32      // 0 = the class itself, else 1 + index into the experiment's changes
 	Prompt   int32      // tokens, ≥ 1
 	Output   int32      // tokens, ≥ 1, the first token included
+	Class    int32      // index into the experiment's traffic
+	Cohort   int32      // 0 = the class itself, else 1 + index into the experiment's changes
+	ID       int32      // slot in the table of requests in flight
 	Priority int32      // smaller goes first, where the scheduler looks at it
 	Cached   int32      // leading prompt tokens that a prefix cache holds, where a hit model draws them
 	Known    int32      // leading prompt tokens that were sent before: a shared system prompt, a conversation
 	Handover Handover   // which half of a disaggregated request a replica gets
 	Chain    Chain      // content, for a prefix cache that looks for it
+}
+
+// Plain tells whether a request has no more than any has: neither priority nor content
+// nor tokens that are known, and one replica serves it whole.
+func (r *Request) Plain() bool {
+	return r.Priority|r.Cached|r.Known|r.Chain.UnitSize|int32(r.Handover) == 0
 }
 
 // Handover says which half of a request a replica serves when prefill and decode

@@ -12,7 +12,12 @@ import "unsafe"
 //go:noescape
 func Lines(p unsafe.Pointer, n int)
 
-// Two asks for the line that holds p and the next one, without Lines' loop.
+// One asks for the line that holds p, without Lines' loop.
+//
+//go:noescape
+func One(p unsafe.Pointer)
+
+// Two asks for the line that holds p and the next one.
 //
 //go:noescape
 func Two(p unsafe.Pointer)

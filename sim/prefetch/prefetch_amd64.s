@@ -12,6 +12,12 @@ next:
 	JG         next
 	RET
 
+// func One(p unsafe.Pointer)
+TEXT ·One(SB), NOSPLIT, $0-8
+	MOVQ       p+0(FP), AX
+	PREFETCHT0 (AX)
+	RET
+
 // func Two(p unsafe.Pointer)
 TEXT ·Two(SB), NOSPLIT, $0-8
 	MOVQ       p+0(FP), AX

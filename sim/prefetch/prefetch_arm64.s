@@ -12,6 +12,12 @@ next:
 	BGT  next
 	RET
 
+// func One(p unsafe.Pointer)
+TEXT ·One(SB), NOSPLIT, $0-8
+	MOVD p+0(FP), R0
+	PRFM (R0), PLDL1KEEP
+	RET
+
 // func Two(p unsafe.Pointer)
 TEXT ·Two(SB), NOSPLIT, $0-8
 	MOVD p+0(FP), R0

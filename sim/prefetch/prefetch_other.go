@@ -8,6 +8,9 @@ import "unsafe"
 // Lines does nothing.
 func Lines(p unsafe.Pointer, n int) {}
 
+// One does nothing.
+func One(p unsafe.Pointer) {}
+
 // Two does nothing.
 func Two(p unsafe.Pointer) {}
 
