@@ -61,9 +61,7 @@ func (v *VLLM) Next() (clock.Time, bool) {
 // publishes nothing and the planned one is known.
 func (v *VLLM) publication() clock.Time {
 	st, then := v.running, v.planned
-	if v.hints != nil {
-		v.hintStep()
-	}
+	v.hintStep()
 	if v.steps < 2 || st.publishes() || v.cfg.Spec.Drafts > 0 || v.stepping || v.halves ||
 		v.freeBlks < v.decodes+v.cfg.MaxBatchedTokens>>v.shift()+v.cfg.MaxSeqs {
 		return v.run.end
@@ -118,9 +116,7 @@ func (v *VLLM) answer(ready, next clock.Time) clock.Time {
 	p.Tokens, p.Seqs, p.DecodeSeqs, p.PrefillTokens = v.decodes+n, v.decodes+1, v.decodes, n
 	p.DecodeCtx, p.PrefillArea = v.heldSum+quiet*int64(v.decodes), int64(n)*int64(n)>>1
 	v.foreseen(v.newest + quiet)
-	if v.hints != nil {
-		v.hint(v.front.row)
-	}
+	v.hints.row = v.front.row
 	return begin.Add(clock.Duration(v.ahead.total / 1000))
 }
 
@@ -166,35 +162,6 @@ func (v *VLLM) admitForeseen() {
 	b.Seqs += v.decodes
 	v.changed = true
 	v.minFree = min(v.minFree, v.freeBlks)
-}
-
-// HintAt implements Replica.
-func (v *VLLM) HintAt(h *Hint) { v.hints = h }
-
-// hint notes of which row the next event will be.
-func (v *VLLM) hint(i int32) {
-	if h := v.hints; h != nil {
-		h.ID, h.Times, h.End = &v.rows[i].id, unsafe.Pointer(&v.times[i]), unsafe.Pointer(v.finish.at(i))
-	} else {
-		prefetch.Lines(unsafe.Pointer(&v.rows[i]), 1)
-	}
-}
-
-// hintStep notes the request of which the running step publishes something, or else the
-// planned one.
-func (v *VLLM) hintStep() {
-	st := v.running
-	if v.steps == 2 && !st.publishes() {
-		st = v.planned
-	}
-	switch {
-	case st.firsts.n > 0:
-		v.hint(st.firsts.one)
-	case st.finals != none:
-		v.hint(st.finals)
-	case v.finish.next() == v.newest:
-		v.hint(v.finish.row())
-	}
 }
 
 // hotLines is how many lines of the processor's cache every look at a replica needs.

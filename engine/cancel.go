@@ -41,7 +41,7 @@ func (v *VLLM) Cancel(now clock.Time, i, id int32) (sent int32, gone bool) {
 		}
 		held := r.heldAt0 + v.newest
 		sent = max(0, r.output-int32(r.last-v.newest)-int32(v.steps))
-		v.finish.clear(i)
+		v.finish.remove(i)
 		v.leaveDecode(r, held)
 		v.leaveRunning(i, held)
 	default:

@@ -1,5 +1,7 @@
 package engine
 
+import "slices"
+
 // ends orders decoding rows by the step of their last token: a tree of winners with a
 // leaf for every row and eight to a match. A match is a line of the processor's cache, and
 // the same comparisons whatever the outcome.
@@ -31,13 +33,21 @@ func (e *ends) next() int64 { return int64(e.first >> rowBits) }
 // of their places in the table.
 func (e *ends) row() int32 { return int32(e.first & (1<<rowBits - 1)) }
 
-// set says in which step a row ends.
-func (e *ends) set(i int32, step int64) { e.enter(i, uint64(step)<<rowBits|uint64(i)) }
+// add says in which step a row ends that is not in the tree.
+func (e *ends) add(i int32, step int64) {
+	x := uint64(step)<<rowBits | uint64(i)
+	node := uint(e.leaves) + uint(i)
+	for ; node >= 16; node /= 8 {
+		p := &e.lower[node/8-8][node%8]
+		*p = min(*p, x)
+	}
+	e.final[node%8] = min(e.final[node%8], x)
+	e.first = min(e.first, x)
+}
 
-// clear says that a row does not end.
-func (e *ends) clear(i int32) { e.enter(i, noEnd) }
-
-func (e *ends) enter(i int32, x uint64) {
+// remove takes a row out.
+func (e *ends) remove(i int32) {
+	x := uint64(noEnd)
 	node := uint(e.leaves) + uint(i)
 	for ; node >= 16; node /= 8 {
 		m := &e.lower[node/8-8]
@@ -52,26 +62,30 @@ func (m *match) winner() uint64 {
 	return min(min(min(m[0], m[1]), min(m[2], m[3])), min(min(m[4], m[5]), min(m[6], m[7])))
 }
 
-// at returns the match of a row's leaf.
-func (e *ends) at(i int32) *match {
-	if node := uint(e.leaves) + uint(i); node >= 16 {
-		return &e.lower[node/8-8]
-	}
-	return &e.final
-}
-
 // reach makes leaves for so many rows.
 func (e *ends) reach(rows int) {
 	if rows > e.leaves {
-		old := *e
+		old := slices.Clone(e.leafMatches())
 		e.leaves *= 8
 		e.lower, e.final = nil, nobody
 		e.extend(rows)
-		for i := range int32(old.leaves) {
-			e.enter(i, old.at(i)[i%8])
+		for k := range old {
+			for _, x := range old[k] {
+				if x != noEnd {
+					e.add(int32(x&(1<<rowBits-1)), int64(x>>rowBits))
+				}
+			}
 		}
 	}
 	e.extend(rows)
+}
+
+// leafMatches returns the matches of the rows.
+func (e *ends) leafMatches() []match {
+	if e.leaves == 8 {
+		return []match{e.final}
+	}
+	return e.lower[e.leaves/8-8:]
 }
 
 // extend makes sure of the matches of rows' leaves, and of all above them.

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"unsafe"
-
 	"slosim/models"
 	"slosim/sim/clock"
 	"slosim/workloads"
@@ -75,14 +73,6 @@ type Spent struct {
 	Hit         int64          // of them: found in the prefix cache
 	Loaded      int64          // of those: loaded from the second tier
 	Until       clock.Time     // the last boundary while a step runs, else the time asked for
-}
-
-// Hint is what the next event of a replica will likely be about. It is for fetching ahead
-// only, and may be wrong in any way.
-type Hint struct {
-	ID    *int32         // Request.ID
-	Times unsafe.Pointer // of the request
-	End   unsafe.Pointer // its place in the order of the ends
 }
 
 // Replica is one serving engine. Times given to it never decrease; at equal

@@ -91,6 +91,7 @@ func (v *VLLM) oneMoreRow() int32 {
 		v.content = append(v.content, content{})
 	}
 	v.finish.reach(len(v.rows))
+	v.hints.at(v)
 	return int32(len(v.rows) - 1)
 }
 
@@ -123,15 +124,20 @@ func (f *few) more(i int32, others *[]int32) {
 	*others = append((*others)[:f.n-2], i)
 }
 
-// rest returns all but the first.
-func (f *few) rest(others []int32) []int32 { return others[:max(f.n-1, 0)] }
+// at returns row k.
+func (f *few) at(k int32, others []int32) int32 {
+	if k == 0 {
+		return f.one
+	}
+	return others[k-1]
+}
 
 // remove takes a row out, if it is in the list. The order stays.
 func (f *few) remove(i int32, others *[]int32) {
 	if f.n == 0 {
 		return
 	}
-	list := append([]int32{f.one}, f.rest(*others)...)
+	list := append([]int32{f.one}, (*others)[:f.n-1]...)
 	f.n = 0
 	for _, k := range without(list, i) {
 		f.add(k, others)

@@ -111,7 +111,7 @@ func (v *VLLM) retireEnded() {
 	st := v.at(v.steps - 1) // the newest step is still in flight: it is not processed before it is retired
 	for v.finish.next() == v.newest {
 		i := v.finish.row()
-		v.finish.clear(i)
+		v.finish.remove(i)
 		r := &v.rows[i]
 		held := r.heldAt0 + v.newest
 		v.leaveDecode(r, held)
@@ -146,29 +146,24 @@ func (v *VLLM) leaveDecode(r *row, held int64) {
 // one on.
 func (v *VLLM) join() {
 	v.changed = true
-	v.joins(v.joiners.one)
-	for _, i := range v.joiners.rest(v.joining) {
-		v.joins(i)
+	for k := range v.joiners.n {
+		i := v.joiners.at(k, v.joining)
+		r := &v.rows[i]
+		if v.cfg.Spec.Drafts > 0 {
+			r.state = drafting
+			v.drafts++
+			continue
+		}
+		r.state = decoding
+		r.heldAt0 = int64(r.target) - v.newest
+		r.last = v.newest + int64(r.output-r.made)
+		v.decodes++
+		v.heldSum += int64(r.target)
+		v.others -= int64(r.target)
+		v.residue.add(r.heldAt0, 1)
+		v.finish.add(i, r.last)
 	}
 	v.joiners.n = 0
-}
-
-// joins lets one of them decode.
-func (v *VLLM) joins(i int32) {
-	r := &v.rows[i]
-	if v.cfg.Spec.Drafts > 0 {
-		r.state = drafting
-		v.drafts++
-		return
-	}
-	r.state = decoding
-	r.heldAt0 = int64(r.target) - v.newest
-	r.last = v.newest + int64(r.output-r.made)
-	v.decodes++
-	v.heldSum += int64(r.target)
-	v.others -= int64(r.target)
-	v.residue.add(r.heldAt0, 1)
-	v.finish.set(i, r.last)
 }
 
 // scheduleRunning gives the running rows their tokens and blocks for step s, in which
@@ -288,7 +283,8 @@ func (v *VLLM) delay(i int32, s int64) {
 	r.heldAt0--
 	r.last++
 	v.residue.add(r.heldAt0, 1)
-	v.finish.set(i, r.last)
+	v.finish.remove(i)
+	v.finish.add(i, r.last)
 	v.heldSum--
 	v.idle.add(1, r.heldAt0+s)
 	v.apart = true
@@ -330,7 +326,7 @@ func (v *VLLM) preempt(now clock.Time, i int32, s int64, st *step) int32 {
 	held := int64(r.computed)
 	if r.state == decoding {
 		held = r.heldAt0 + v.newest
-		v.finish.clear(i)
+		v.finish.remove(i)
 		v.heldSum-- // the step being scheduled has counted its token already
 		v.leaveDecode(r, held)
 		r.blocks = v.blocksFor(held + int64(back))
@@ -470,7 +466,11 @@ func (v *VLLM) admit(now clock.Time, st *step) {
 			}
 			continue
 		}
-		v.waiting.remove(k)
+		if k == 0 {
+			v.waiting.popFront()
+		} else {
+			v.waiting.remove(k)
+		}
 		v.admitted++
 		v.live++
 		if v.order.kept {

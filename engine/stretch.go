@@ -81,11 +81,9 @@ func (v *VLLM) begin(now clock.Time, st *step) {
 		r.b, v.growth = 0, models.Growth{}
 	}
 	r.end = r.at(1)
-	if st.started.n > 0 {
-		v.times[st.started.one].started = now
-		for _, i := range st.started.rest(st.more.started) {
-			v.times[i].started = now
-		}
+	for k := range st.started.n {
+		i := st.started.at(k, st.more.started)
+		v.times[i].started = now
 	}
 }
 
@@ -176,7 +174,7 @@ func (v *VLLM) foresee() {
 	v.calm = n
 	if n == last && v.affordable(n+1) > n {
 		n += int64(v.steps - 1) // the planned steps up to that end have the same rows
-		v.hint(v.finish.row())
+		v.hints.row = v.finish.row()
 	}
 	v.visible = v.run.at(v.run.n + n + 1)
 }
@@ -270,10 +268,11 @@ func (v *VLLM) gaps(last int64) {
 // publish makes the tokens of a finished step visible and frees what ended.
 func (v *VLLM) publish(now clock.Time, st *step) {
 	at := now.Add(clock.Duration(uint64(v.cfg.Host.PublishPerSeqPs*int64(st.batch.Seqs)) / 1000))
-	if st.firsts.n > 0 {
-		v.answered(now, at, st.firsts.one)
-		for _, i := range st.firsts.rest(st.more.firsts) {
-			v.answered(now, at, i)
+	for k := range st.firsts.n {
+		i := st.firsts.at(k, st.more.firsts)
+		v.times[i].prefilled = now
+		if r := &v.rows[i]; r.output > 1 {
+			v.tell(FirstToken, at, i, r)
 		}
 	}
 	switch i := st.finals; {
@@ -283,14 +282,6 @@ func (v *VLLM) publish(now clock.Time, st *step) {
 		v.end(now, at, i)
 	}
 	st.finals = none
-}
-
-// answered makes the first token of a row visible.
-func (v *VLLM) answered(now, at clock.Time, i int32) {
-	v.times[i].prefilled = now
-	if r := &v.rows[i]; r.output > 1 {
-		v.tell(FirstToken, at, i, r)
-	}
 }
 
 // endAll ends the rows that make their last token in a step, several or by speculation.

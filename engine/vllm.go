@@ -84,7 +84,7 @@ type VLLM struct {
 
 	partial []int32 // prefilling rows in order of admission
 	order   order
-	hints   *Hint // where somebody looks for what comes next; nil = nobody does
+	hints   *Hint // where somebody may look for what comes next
 	finish  ends
 
 	idle    someRows // of the step being scheduled: decoding rows without budget
@@ -183,6 +183,7 @@ func NewVLLM(cfg *Config) *VLLM {
 		calm:     unknown,
 	}
 	v.finish.init()
+	v.hints = new(Hint)
 	v.residue.init(cfg.BlockSize)
 	v.cache.init()
 	v.store.init(cfg.Offload)

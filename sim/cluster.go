@@ -476,8 +476,8 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 
 // foresee fetches the request of which the next event of a replica will likely be.
 func (c *cluster) foresee(i int32) {
-	if id := c.hints[i].ID; id != nil && int(*id) < len(c.flights) {
-		prefetch.Lines(unsafe.Pointer(&c.flights[*id]), 1)
+	if id := c.hints[i].ID(); int(id) < len(c.flights) {
+		prefetch.One(unsafe.Pointer(&c.flights[id]))
 	}
 }
 
@@ -487,8 +487,7 @@ func (c *cluster) Soon(i int32) {
 		return
 	}
 	c.replicas[i].Soon()
-	h := &c.hints[i]
-	prefetch.Three(unsafe.Pointer(h.ID), h.Times, h.End)
+	c.hints[i].Fetch()
 }
 
 // happens handles the rarer events of a request on replica i.
