@@ -1,11 +1,8 @@
 package engine
 
 import (
-	"unsafe"
-
 	"slosim/models"
 	"slosim/sim/clock"
-	"slosim/sim/prefetch"
 	"slosim/workloads"
 )
 
@@ -140,8 +137,8 @@ func (v *VLLM) admitForeseen() {
 	w := &v.rows[i]
 	w.admission, w.state = v.admitted, prefilling
 	v.live++
-	if v.order.kept {
-		v.order.push(v.rows, i, v.admitted, v.live)
+	if v.kept {
+		v.keep(i)
 	}
 	v.spent.Prompted += int64(w.target)
 	v.blocked = false
@@ -162,12 +159,4 @@ func (v *VLLM) admitForeseen() {
 	b.Seqs += v.decodes
 	v.changed = true
 	v.minFree = min(v.minFree, v.freeBlks)
-}
-
-// hotLines is how many lines of the processor's cache every look at a replica needs.
-const hotLines = int(unsafe.Offsetof(VLLM{}.idle)+63) / 64
-
-// Soon implements Replica.
-func (v *VLLM) Soon() {
-	prefetch.Lines(unsafe.Pointer(&v.run), hotLines)
 }

@@ -148,7 +148,7 @@ func (v *VLLM) lookup(i int32) hit {
 	var h hit
 	r := &v.rows[i]
 	most := (r.target - 1) >> v.shift()
-	if !v.caching || r.loaded || !v.filing && r.hit == 0 {
+	if r.loaded || !v.filing && (r.hit == 0 || !v.cfg.PrefixCache) {
 		return h
 	}
 	if r.hit > 0 { // statistical: the blocks are idle ones
@@ -283,7 +283,7 @@ func (v *VLLM) chainOf(r *workloads.Request, serial int64) workloads.Chain {
 
 // Cached returns how many leading tokens of a request the prefix cache holds now.
 func (v *VLLM) Cached(r *workloads.Request) int32 {
-	if !v.caching || !r.Chain.Known() || r.Chain.UnitTokens()%v.cfg.BlockSize != 0 {
+	if !v.cfg.PrefixCache || !r.Chain.Known() || r.Chain.UnitTokens()%v.cfg.BlockSize != 0 {
 		return 0
 	}
 	per, most := r.Chain.UnitTokens()>>v.shift(), (r.Prompt-1)>>v.shift()

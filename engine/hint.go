@@ -10,6 +10,7 @@ import (
 // ahead only, and may be wrong in any way. Those of many replicas lie together, apart from
 // these, so that they are known without a look at a replica.
 type Hint struct {
+	replica             unsafe.Pointer
 	row, n              int32          // which of how many
 	rows, times, leaves unsafe.Pointer // the tables of rows, of their stamps and of their places among the ends
 }
@@ -20,10 +21,10 @@ func (h *Hint) at(v *VLLM) {
 	h.rows, h.times, h.leaves = unsafe.Pointer(&v.rows[0]), unsafe.Pointer(&v.times[0]), unsafe.Pointer(&v.finish.leafMatches()[0])
 }
 
-// Fetch fetches what the replica needs of the row.
+// Fetch fetches what the replica and the event will need.
 func (h *Hint) Fetch() {
 	i := uintptr(h.row)
-	prefetch.Three(unsafe.Add(h.rows, i*unsafe.Sizeof(row{})), unsafe.Add(h.times, i*unsafe.Sizeof(stamps{})), unsafe.Add(h.leaves, i/8*unsafe.Sizeof(match{})))
+	prefetch.Ahead(h.replica, unsafe.Add(h.rows, i*unsafe.Sizeof(row{})), unsafe.Add(h.times, i*unsafe.Sizeof(stamps{})), unsafe.Add(h.leaves, i/8*unsafe.Sizeof(match{})))
 }
 
 // ID returns whose row it is: a Request.ID.
@@ -36,7 +37,7 @@ func (h *Hint) ID() int32 {
 
 // HintAt implements Replica.
 func (v *VLLM) HintAt(h *Hint) {
-	*h = Hint{}
+	*h = Hint{replica: unsafe.Pointer(&v.run)}
 	v.hints = h
 	if len(v.rows) > 0 {
 		h.at(v)

@@ -93,8 +93,6 @@ type Replica interface {
 	SetClock(now clock.Time, bin int)
 	// Load returns the state at now.
 	Load(now clock.Time) Load
-	// Soon says that Advance will likely come next: the replica may fetch what it needs.
-	Soon()
 	// HintAt says where the replica may note what Advance will need next.
 	HintAt(h *Hint)
 	// Spent returns the work done up to now; the result holds until the next call of

@@ -87,7 +87,7 @@ func (v *VLLM) takeRow() int32 {
 
 func (v *VLLM) oneMoreRow() int32 {
 	v.rows, v.times, v.asides = append(v.rows, row{}), append(v.times, stamps{}), append(v.asides, aside{})
-	if v.caching {
+	if v.cfg.PrefixCache {
 		v.content = append(v.content, content{})
 	}
 	v.finish.reach(len(v.rows))
@@ -98,7 +98,7 @@ func (v *VLLM) oneMoreRow() int32 {
 // releaseRow frees a row.
 func (v *VLLM) releaseRow(i int32) {
 	v.rows[i] = row{next: v.vacant}
-	if v.caching {
+	if v.cfg.PrefixCache {
 		v.content[i] = content{extents: v.content[i].extents[:0]}
 	}
 	v.vacant = i
@@ -212,9 +212,8 @@ func (d *deque) popFront() int32 {
 // for it: most replicas never run short of blocks or budget. Rows that left are gaps,
 // squeezed out when they outnumber the rest.
 type order struct {
-	kept    bool
-	asked   bool    // since gaps were last squeezed out
 	entries []entry // while kept
+	asked   bool    // since gaps were last squeezed out
 }
 
 type entry struct {
@@ -222,23 +221,25 @@ type entry struct {
 	admission int64
 }
 
-// push appends a row; live is how many run then. Gaps go now and not when a row leaves,
+// keep appends a row that was just admitted. Gaps go now and not when a row leaves,
 // because rows leave in the middle of a walk.
-func (o *order) push(rows []row, i int32, admission int64, live int32) {
-	if len(o.entries) > 32 && len(o.entries) > 2*int(live) {
-		o.entries = slices.DeleteFunc(o.entries, func(e entry) bool { return !e.current(rows) })
-		o.kept, o.asked = o.asked, false
+func (v *VLLM) keep(i int32) {
+	o := &v.order
+	if len(o.entries) > 32 && len(o.entries) > 2*int(v.live) {
+		o.entries = slices.DeleteFunc(o.entries, func(e entry) bool { return !e.current(v.rows) })
+		v.kept, o.asked = o.asked, false
 	}
-	o.entries = append(o.entries, entry{i, admission})
+	o.entries = append(o.entries, entry{i, v.admitted})
 }
 
-// list returns the entries of all running rows, and gaps.
-func (o *order) list(rows []row) []entry {
+// inOrder returns the entries of all running rows, and gaps.
+func (v *VLLM) inOrder() []entry {
+	o := &v.order
 	o.asked = true
-	if !o.kept {
-		o.kept, o.entries = true, o.entries[:0]
-		for i := range rows {
-			if r := &rows[i]; r.state >= prefilling {
+	if !v.kept {
+		v.kept, o.entries = true, o.entries[:0]
+		for i := range v.rows {
+			if r := &v.rows[i]; r.state >= prefilling {
 				o.entries = append(o.entries, entry{int32(i), r.admission})
 			}
 		}

@@ -143,9 +143,6 @@ func (c *rowwise) Spent(now clock.Time) *Spent {
 	return s
 }
 
-// Soon implements Replica.
-func (c *rowwise) Soon() {}
-
 // HintAt implements Replica.
 func (c *rowwise) HintAt(*Hint) {}
 

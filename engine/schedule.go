@@ -217,7 +217,7 @@ func (v *VLLM) walkRunning(now clock.Time, s int64, st *step) bool {
 	preempted := false
 	rows := v.rows
 	budget := v.cfg.MaxBatchedTokens
-	for _, e := range v.order.list(rows) {
+	for _, e := range v.inOrder() {
 		if budget < 0 {
 			break
 		}
@@ -296,7 +296,7 @@ func (v *VLLM) delay(i int32, s int64) {
 func (v *VLLM) victim(s int64) int32 {
 	if v.cfg.Priority {
 		worst := none
-		for _, e := range v.order.list(v.rows) {
+		for _, e := range v.inOrder() {
 			r := &v.rows[e.row]
 			if e.current(v.rows) && (r.state != ending || v.asides[e.row].step == s) && (worst == none || v.first(worst, e.row)) {
 				worst = e.row
@@ -304,7 +304,7 @@ func (v *VLLM) victim(s int64) int32 {
 		}
 		return worst
 	}
-	entries := v.order.list(v.rows)
+	entries := v.inOrder()
 	for k := len(entries) - 1; ; k-- {
 		e := entries[k]
 		if e.current(v.rows) && v.rows[e.row].state != ending {
@@ -342,7 +342,7 @@ func (v *VLLM) preempt(now clock.Time, i int32, s int64, st *step) int32 {
 		}
 		v.partial = without(v.partial, i)
 	}
-	v.filing = v.caching // it may find its own again
+	v.filing = v.cfg.PrefixCache // it may find its own again
 	v.giveBack(i, r, held)
 	r.computed, r.target = 0, r.prompt+r.made
 	r.half, r.loaded = workloads.Whole, false // what was handed over is lost
@@ -461,7 +461,7 @@ func (v *VLLM) admit(now clock.Time, st *step) {
 			if k++; k > v.cfg.SkipAhead || k == v.waiting.n {
 				// Without the whole-prompt gate an eviction can shorten the hit and
 				// with it what the first chunk needs.
-				v.blocked = v.cfg.ReserveFullPrompt || !v.caching
+				v.blocked = v.cfg.ReserveFullPrompt || !v.cfg.PrefixCache
 				return
 			}
 			continue
@@ -473,8 +473,8 @@ func (v *VLLM) admit(now clock.Time, st *step) {
 		}
 		v.admitted++
 		v.live++
-		if v.order.kept {
-			v.order.push(v.rows, i, v.admitted, v.live)
+		if v.kept {
+			v.keep(i)
 		}
 		r.admission, r.state = v.admitted, prefilling
 		if !r.seen {

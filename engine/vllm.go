@@ -45,7 +45,6 @@ type VLLM struct {
 	depth    int8  // steps whose composition is fixed ahead
 	log2     uint8 // of the block size
 	mine     uint8 // which of costs is that of the stretch's first step; the other is foreseen
-	caching  bool  // cfg.PrefixCache
 	// filing: content is filed in the cache. That begins with the first request whose
 	// content others may have, and with the first preemption. What ended before can
 	// never be found again, and would be evicted before all that came later: its blocks
@@ -56,6 +55,7 @@ type VLLM struct {
 	blocked  bool // the head of the queue did not fit, and nothing was freed since
 	apart    bool // of the step being scheduled: some rows may be treated apart
 	halves   bool // it has been given halves of requests
+	kept     bool // order is
 	retired  bool // the rows that end in the newest step have left the aggregates
 	running  *step
 	planned  *step // the one after it
@@ -79,13 +79,10 @@ type VLLM struct {
 	admitted int64
 
 	growth  models.Growth // of the stretch, per step
-	arrived int64         // at the scheduler
+	hints   *Hint         // where somebody may look for what comes next
 	residue residues
-
-	partial []int32 // prefilling rows in order of admission
-	order   order
-	hints   *Hint // where somebody may look for what comes next
 	finish  ends
+	partial []int32 // prefilling rows in order of admission
 
 	idle    someRows // of the step being scheduled: decoding rows without budget
 	waste   someRows // of the step being scheduled: ended rows that still take part
@@ -97,10 +94,12 @@ type VLLM struct {
 	asides    []aside   // of rows
 	content   []content // of rows, with a prefix cache
 	submitted int64     // requests so far: the identity of content that nobody shares
+	arrived   int64     // requests at the scheduler so far
 	onTheWay  int32     // requests whose KV is still to arrive
-	ended     []int32   // rows that end with the step being published
-	chunked   []int32   // rows with a chunk whose blocks are not yet filed
-	joining   []int32   // joiners but for the first
+	order     order
+	ended     []int32 // rows that end with the step being published
+	chunked   []int32 // rows with a chunk whose blocks are not yet filed
+	joining   []int32 // joiners but for the first
 	more      [2]stepMore
 
 	cache cache
@@ -192,7 +191,7 @@ func NewVLLM(cfg *Config) *VLLM {
 	v.running.more, v.planned.more = &v.more[0], &v.more[1]
 	v.running.finals, v.planned.finals = none, none
 	v.ahead.step = int64(none)
-	v.caching, v.stepping = cfg.PrefixCache, cfg.Stepping
+	v.stepping = cfg.Stepping
 	v.filing = cfg.PrefixCache && cfg.Offload.Blocks > 0 // the second tier keeps all
 	v.run.end = clock.Never
 	return v
@@ -219,7 +218,7 @@ func (v *VLLM) Submit(now clock.Time, r *workloads.Request) int32 {
 		if v.cfg.Priority {
 			v.asides[i].priority = r.Priority
 		}
-		if v.caching {
+		if v.cfg.PrefixCache {
 			v.submitted++
 			v.content[i].chain = v.chainOf(r, v.submitted)
 			v.filing = v.filing || r.Chain.Known()

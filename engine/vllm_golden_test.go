@@ -232,7 +232,7 @@ func (tr *vllmTracer) moves() (moves []move) {
 	hit := v.spent.Hit - tr.hit
 	tr.hit = v.spent.Hit
 	admitted := 0
-	for _, e := range v.order.list(v.rows) {
+	for _, e := range v.inOrder() {
 		if !e.current(v.rows) {
 			continue
 		}

@@ -86,6 +86,7 @@ type cluster struct {
 	pools     []fleet
 	places    []place       // of the replicas
 	hints     []engine.Hint // of the replicas, while the loop looks ahead
+	soon      int32         // the replica that will likely be next
 	seed      uint64
 	number    int       // of the replication
 	limits    []limiter // per class
@@ -436,9 +437,6 @@ func (c *cluster) rouse(i int32) {
 // Replica implements kernel.World.
 func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 	r := c.replicas[i]
-	if c.hints != nil {
-		c.foresee(i)
-	}
 	events := r.Advance(now, c.events[:0])
 	if c.touched = false; cap(events) > cap(c.events) {
 		c.events = events // it has grown
@@ -449,7 +447,9 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 	}
 	e := &events[0] // nearly always the only one
 	f := &c.flights[e.ID]
-	prefetch.One(unsafe.Pointer(f)) // while Next looks
+	if c.hints == nil {
+		prefetch.One(unsafe.Pointer(f)) // while Next looks
+	}
 	next, _ := r.Next()
 	for k := 1; ; k++ {
 		switch on := &c.places[i]; {
@@ -471,23 +471,21 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 	if c.touched { // by what an event led to
 		next, _ = r.Next()
 	}
-	return next
-}
-
-// foresee fetches the request of which the next event of a replica will likely be.
-func (c *cluster) foresee(i int32) {
-	if id := c.hints[i].ID(); int(id) < len(c.flights) {
-		prefetch.One(unsafe.Pointer(&c.flights[id]))
+	if c.hints != nil { // the next replica's row has come by now: it tells of which request
+		if id := c.hints[c.soon].ID(); int(id) < len(c.flights) {
+			prefetch.One(unsafe.Pointer(&c.flights[id]))
+		}
 	}
+	return next
 }
 
 // Soon implements kernel.World.
 func (c *cluster) Soon(i int32) {
-	if int(i) >= len(c.replicas) {
+	if int(i) >= len(c.hints) {
 		return
 	}
-	c.replicas[i].Soon()
 	c.hints[i].Fetch()
+	c.soon = i
 }
 
 // happens handles the rarer events of a request on replica i.

@@ -45,9 +45,6 @@ func (s *station) Submit(now clock.Time, r *workloads.Request) int32 {
 
 func (s *station) Cancel(clock.Time, int32, int32) (int32, bool) { return 0, false }
 
-// Soon implements engine.Replica.
-func (s *station) Soon() {}
-
 func (s *station) HintAt(*engine.Hint) {}
 
 func (s *station) Next() (clock.Time, bool) {

@@ -7,22 +7,15 @@ package prefetch
 
 import "unsafe"
 
-// Lines asks for n lines of 64 bytes, at least one, from the one that holds p on.
-//
-//go:noescape
-func Lines(p unsafe.Pointer, n int)
-
-// One asks for the line that holds p, without Lines' loop.
+// One asks for the line of 64 bytes that holds p.
 //
 //go:noescape
 func One(p unsafe.Pointer)
 
-// Two asks for the line that holds p and the next one.
-//
-//go:noescape
-func Two(p unsafe.Pointer)
+// Lines is how many of them Ahead asks for from one address on.
+const Lines = 16
 
-// Three asks for the lines that hold p, q and r.
+// Ahead asks for as many lines as Lines says from p on, and for those that hold q, r and s.
 //
 //go:noescape
-func Three(p, q, r unsafe.Pointer)
+func Ahead(p, q, r, s unsafe.Pointer)

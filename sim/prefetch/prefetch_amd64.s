@@ -1,36 +1,34 @@
 #include "textflag.h"
 
-// func Lines(p unsafe.Pointer, n int)
-TEXT ·Lines(SB), NOSPLIT, $0-16
-	MOVQ p+0(FP), AX
-	MOVQ n+8(FP), CX
-
-next:
-	PREFETCHT0 (AX)
-	ADDQ       $64, AX
-	SUBQ       $1, CX
-	JG         next
-	RET
-
 // func One(p unsafe.Pointer)
 TEXT ·One(SB), NOSPLIT, $0-8
 	MOVQ       p+0(FP), AX
 	PREFETCHT0 (AX)
 	RET
 
-// func Two(p unsafe.Pointer)
-TEXT ·Two(SB), NOSPLIT, $0-8
-	MOVQ       p+0(FP), AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	RET
-
-// func Three(p, q, r unsafe.Pointer)
-TEXT ·Three(SB), NOSPLIT, $0-24
+// func Ahead(p, q, r, s unsafe.Pointer)
+TEXT ·Ahead(SB), NOSPLIT, $0-32
 	MOVQ       p+0(FP), AX
 	MOVQ       q+8(FP), BX
 	MOVQ       r+16(FP), CX
-	PREFETCHT0 (AX)
+	MOVQ       s+24(FP), DX
 	PREFETCHT0 (BX)
 	PREFETCHT0 (CX)
+	PREFETCHT0 (DX)
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	PREFETCHT0 256(AX)
+	PREFETCHT0 320(AX)
+	PREFETCHT0 384(AX)
+	PREFETCHT0 448(AX)
+	PREFETCHT0 512(AX)
+	PREFETCHT0 576(AX)
+	PREFETCHT0 640(AX)
+	PREFETCHT0 704(AX)
+	PREFETCHT0 768(AX)
+	PREFETCHT0 832(AX)
+	PREFETCHT0 896(AX)
+	PREFETCHT0 960(AX)
 	RET

@@ -1,37 +1,34 @@
 #include "textflag.h"
 
-// func Lines(p unsafe.Pointer, n int)
-TEXT ·Lines(SB), NOSPLIT, $0-16
-	MOVD p+0(FP), R0
-	MOVD n+8(FP), R1
-
-next:
-	PRFM (R0), PLDL1KEEP
-	ADD  $64, R0
-	SUBS $1, R1
-	BGT  next
-	RET
-
 // func One(p unsafe.Pointer)
 TEXT ·One(SB), NOSPLIT, $0-8
 	MOVD p+0(FP), R0
 	PRFM (R0), PLDL1KEEP
 	RET
 
-// func Two(p unsafe.Pointer)
-TEXT ·Two(SB), NOSPLIT, $0-8
-	MOVD p+0(FP), R0
-	PRFM (R0), PLDL1KEEP
-	ADD  $64, R0
-	PRFM (R0), PLDL1KEEP
-	RET
-
-// func Three(p, q, r unsafe.Pointer)
-TEXT ·Three(SB), NOSPLIT, $0-24
+// func Ahead(p, q, r, s unsafe.Pointer)
+TEXT ·Ahead(SB), NOSPLIT, $0-32
 	MOVD p+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD r+16(FP), R2
-	PRFM (R0), PLDL1KEEP
+	MOVD s+24(FP), R3
 	PRFM (R1), PLDL1KEEP
 	PRFM (R2), PLDL1KEEP
+	PRFM (R3), PLDL1KEEP
+	PRFM (R0), PLDL1KEEP
+	PRFM 64(R0), PLDL1KEEP
+	PRFM 128(R0), PLDL1KEEP
+	PRFM 192(R0), PLDL1KEEP
+	PRFM 256(R0), PLDL1KEEP
+	PRFM 320(R0), PLDL1KEEP
+	PRFM 384(R0), PLDL1KEEP
+	PRFM 448(R0), PLDL1KEEP
+	PRFM 512(R0), PLDL1KEEP
+	PRFM 576(R0), PLDL1KEEP
+	PRFM 640(R0), PLDL1KEEP
+	PRFM 704(R0), PLDL1KEEP
+	PRFM 768(R0), PLDL1KEEP
+	PRFM 832(R0), PLDL1KEEP
+	PRFM 896(R0), PLDL1KEEP
+	PRFM 960(R0), PLDL1KEEP
 	RET

@@ -5,14 +5,11 @@ package prefetch
 
 import "unsafe"
 
-// Lines does nothing.
-func Lines(p unsafe.Pointer, n int) {}
+// Lines is how many lines Ahead would ask for from one address on.
+const Lines = 16
 
 // One does nothing.
 func One(p unsafe.Pointer) {}
 
-// Two does nothing.
-func Two(p unsafe.Pointer) {}
-
-// Three does nothing.
-func Three(p, q, r unsafe.Pointer) {}
+// Ahead does nothing.
+func Ahead(p, q, r, s unsafe.Pointer) {}
