@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"unsafe"
 
 	"slosim/models"
 	"slosim/sim/clock"
+	"slosim/sim/prefetch"
 	"slosim/workloads"
 )
 
@@ -175,6 +177,7 @@ func (v *VLLM) foresee() {
 	if n == last && v.affordable(n+1) > n {
 		n += int64(v.steps - 1) // the planned steps up to that end have the same rows
 		v.hints.row = v.finish.row()
+		prefetch.One(unsafe.Pointer(&v.rows[v.hints.row]))
 	}
 	v.visible = v.run.at(v.run.n + n + 1)
 }

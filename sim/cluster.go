@@ -86,7 +86,6 @@ type cluster struct {
 	pools     []fleet
 	places    []place       // of the replicas
 	hints     []engine.Hint // of the replicas, while the loop looks ahead
-	soon      int32         // the replica that will likely be next
 	seed      uint64
 	number    int       // of the replication
 	limits    []limiter // per class
@@ -471,11 +470,6 @@ func (c *cluster) Replica(now clock.Time, i int32) clock.Time {
 	if c.touched { // by what an event led to
 		next, _ = r.Next()
 	}
-	if c.hints != nil { // the next replica's row has come by now: it tells of which request
-		if id := c.hints[c.soon].ID(); int(id) < len(c.flights) {
-			prefetch.One(unsafe.Pointer(&c.flights[id]))
-		}
-	}
 	return next
 }
 
@@ -484,8 +478,11 @@ func (c *cluster) Soon(i int32) {
 	if int(i) >= len(c.hints) {
 		return
 	}
-	c.hints[i].Fetch()
-	c.soon = i
+	h := &c.hints[i]
+	if id := h.ID(); int(id) < len(c.flights) {
+		prefetch.One(unsafe.Pointer(&c.flights[id]))
+	}
+	h.Fetch()
 }
 
 // happens handles the rarer events of a request on replica i.
