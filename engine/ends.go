@@ -18,7 +18,7 @@ type match [8]uint64
 
 // A player is a step in the upper bits and a row in the lower ones.
 const (
-	rowBits = 24
+	rowBits = 28
 	noEnd   = 1<<64 - 1 // of a row that does not decode
 )
 
@@ -64,11 +64,11 @@ func (m *match) winner() uint64 {
 
 // reach makes leaves for so many rows.
 func (e *ends) reach(rows int) {
-	if rows > e.leaves {
+	for rows > e.leaves {
 		old := slices.Clone(e.leafMatches())
 		e.leaves *= 8
 		e.lower, e.final = nil, nobody
-		e.extend(rows)
+		e.extend(min(rows, e.leaves))
 		for k := range old {
 			for _, x := range old[k] {
 				if x != noEnd {

@@ -50,7 +50,10 @@ func (s *Sample) AddMissed(v int64) {
 	if limit == 0 {
 		limit = exactLimit
 	}
-	if len(s.values) < limit {
+	if n := len(s.values); n < limit {
+		if n == cap(s.values) { // append would grow by a fourth, and copy all of it so much oftener
+			s.values = slices.Grow(s.values, max(n, 64))
+		}
 		s.values = append(s.values, v)
 		return
 	}
