@@ -58,7 +58,9 @@ func (v *VLLM) Next() (clock.Time, bool) {
 // publishes nothing and the planned one is known.
 func (v *VLLM) publication() clock.Time {
 	st, then := v.running, v.planned
-	v.hintStep()
+	if v.hints != nil {
+		v.hintStep()
+	}
 	if v.steps < 2 || st.publishes() || v.cfg.Spec.Drafts > 0 || v.stepping || v.halves ||
 		v.freeBlks < v.decodes+v.cfg.MaxBatchedTokens>>v.shift()+v.cfg.MaxSeqs {
 		return v.run.end
@@ -113,7 +115,9 @@ func (v *VLLM) answer(ready, next clock.Time) clock.Time {
 	p.Tokens, p.Seqs, p.DecodeSeqs, p.PrefillTokens = v.decodes+n, v.decodes+1, v.decodes, n
 	p.DecodeCtx, p.PrefillArea = v.heldSum+quiet*int64(v.decodes), int64(n)*int64(n)>>1
 	v.foreseen(v.newest + quiet)
-	v.hints.row = v.front.row
+	if v.hints != nil {
+		v.hints.row = v.front.row
+	}
 	return begin.Add(clock.Duration(v.ahead.total / 1000))
 }
 

@@ -91,7 +91,9 @@ func (v *VLLM) oneMoreRow() int32 {
 		v.content = append(v.content, content{})
 	}
 	v.finish.reach(len(v.rows))
-	v.hints.at(v)
+	if v.hints != nil {
+		v.hints.at(v)
+	}
 	return int32(len(v.rows) - 1)
 }
 

@@ -176,8 +176,10 @@ func (v *VLLM) foresee() {
 	v.calm = n
 	if n == last && v.affordable(n+1) > n {
 		n += int64(v.steps - 1) // the planned steps up to that end have the same rows
-		v.hints.row = v.finish.row()
-		prefetch.One(unsafe.Pointer(&v.rows[v.hints.row]))
+		if v.hints != nil {
+			v.hints.row = v.finish.row()
+		}
+		prefetch.One(unsafe.Pointer(&v.rows[v.finish.row()]))
 	}
 	v.visible = v.run.at(v.run.n + n + 1)
 }

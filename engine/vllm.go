@@ -79,7 +79,7 @@ type VLLM struct {
 	admitted int64
 
 	growth  models.Growth // of the stretch, per step
-	hints   *Hint         // where somebody may look for what comes next
+	hints   *Hint         // where somebody looks for what comes next; nil = nobody does
 	residue residues
 	finish  ends
 	partial []int32 // prefilling rows in order of admission
@@ -182,7 +182,6 @@ func NewVLLM(cfg *Config) *VLLM {
 		calm:     unknown,
 	}
 	v.finish.init()
-	v.hints = new(Hint)
 	v.residue.init(cfg.BlockSize)
 	v.cache.init()
 	v.store.init(cfg.Offload)
