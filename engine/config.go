@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"unsafe"
-
 	"slosim/models"
 	"slosim/sim/clock"
 )
@@ -29,25 +27,6 @@ type Config struct {
 	Model             models.StepModel
 	Clock             int // clock bin at the start; 0 = no thermal model
 	Offload           Offload
-
-	places []VLLM // where the next replicas go
-}
-
-// Reserve lets the next n replicas of NewVLLM lie side by side. A few more, where they are
-// few: what is that large begins at the edge of a line of the processor's cache.
-func (c *Config) Reserve(n int) { c.places = make([]VLLM, max(n, alignedFrom)) }
-
-// alignedFrom is how many replicas are more than 32 KB, which Go's runtime lets begin at a
-// page.
-const alignedFrom = 32<<10/int(unsafe.Sizeof(VLLM{})) + 1
-
-func (c *Config) place() *VLLM {
-	if len(c.places) == 0 {
-		return new(VLLM)
-	}
-	v := &c.places[0]
-	c.places = c.places[1:]
-	return v
 }
 
 // Gaps takes inter-token latencies. A replica may keep the gaps of a run of equal

@@ -1,7 +1,5 @@
 package engine
 
-import "slices"
-
 // ends orders decoding rows by the step of their last token: a tree of winners with a
 // leaf for every row and eight to a match. A match is a line of the processor's cache, and
 // the same comparisons whatever the outcome.
@@ -20,6 +18,7 @@ type match [8]uint64
 const (
 	rowBits = 28
 	noEnd   = 1<<64 - 1 // of a row that does not decode
+	mostEnd = 1<<(64-rowBits) - 2
 )
 
 var nobody = match{noEnd, noEnd, noEnd, noEnd, noEnd, noEnd, noEnd, noEnd}
@@ -65,7 +64,10 @@ func (m *match) winner() uint64 {
 // reach makes leaves for so many rows.
 func (e *ends) reach(rows int) {
 	for rows > e.leaves {
-		old := slices.Clone(e.leafMatches())
+		old := []match{e.final}
+		if e.leaves > 8 {
+			old = e.lower[e.leaves/8-8:]
+		}
 		e.leaves *= 8
 		e.lower, e.final = nil, nobody
 		e.extend(min(rows, e.leaves))
@@ -80,15 +82,15 @@ func (e *ends) reach(rows int) {
 	e.extend(rows)
 }
 
-// leafMatches returns the matches of the rows.
-func (e *ends) leafMatches() []match {
+// leaf returns the match of the first rows' leaves.
+func (e *ends) leaf() *match {
 	if e.leaves == 8 {
-		return []match{e.final}
+		return &e.final
 	}
-	return e.lower[e.leaves/8-8:]
+	return &e.lower[e.leaves/8-8]
 }
 
-// extend makes sure of the matches of rows' leaves, and of all above them.
+// extend makes sure of the matches of rows' leaves, which come last.
 func (e *ends) extend(rows int) {
 	for e.leaves > 8 && len(e.lower) < (e.leaves+rows+7)/8-8 {
 		e.lower = append(e.lower, nobody)

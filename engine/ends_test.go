@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"slosim/models"
 	"slosim/sim/clock"
 	"slosim/workloads"
 )
@@ -91,7 +92,7 @@ func TestFewIsAList(t *testing.T) {
 // and ends that come, those of another request than was hinted are less than one in ten.
 func TestHintsAreOfTheNextRequest(t *testing.T) {
 	cfg := Config{MaxBatchedTokens: 8192, MaxSeqs: 64, MaxModelLen: 4000, BlockSize: 16, KVBlocks: 20_000, ReserveFullPrompt: true, Model: toy{base: 20_000_000_000, token: 5_000_000, ctx: 10_000}}
-	cfg.Host.Async = true
+	cfg.Host = models.Host{Async: true, FrontFixedPs: 40_000_000_000}
 	v := NewVLLM(&cfg)
 	var h Hint
 	v.HintAt(&h)

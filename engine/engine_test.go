@@ -62,7 +62,7 @@ func drawScenario(t *rapid.T) scenario {
 	block := rapid.SampledFrom([]int32{1, 4, 16, 32}).Draw(t, "block")
 	maxLen := rapid.Int32Range(20, 400).Draw(t, "maxLen")
 	if rapid.IntRange(0, 9).Draw(t, "wide") == 0 {
-		maxLen, block = 9000, 16 // outputs beyond one turn of the finish wheel
+		maxLen, block = 9000, 16 // long outputs
 	}
 	least := (maxLen + block - 1) / block
 	seqs := rapid.Int32Range(1, 12).Draw(t, "seqs")
@@ -306,6 +306,9 @@ func TestEveryStepEqualsTheReference(t *testing.T) {
 			}
 			for _, p := range ref.planned {
 				want += fmt.Sprintf("; %+v", p.batch)
+			}
+			if v.decodes > 0 && v.finish.next() < v.newest {
+				t.Fatalf("at %d a row should have ended in step %d", now, v.finish.next())
 			}
 			if got != want {
 				t.Fatalf("at %d:\nengine    %s\nreference %s\n%s", now, got, want, idleContent(v, ref))

@@ -18,11 +18,14 @@ type Hint struct {
 // at notes where a replica's tables are.
 func (h *Hint) at(v *VLLM) {
 	h.n = int32(len(v.rows))
-	h.rows, h.times, h.leaves = unsafe.Pointer(&v.rows[0]), unsafe.Pointer(&v.times[0]), unsafe.Pointer(&v.finish.leafMatches()[0])
+	h.rows, h.times, h.leaves = unsafe.Pointer(&v.rows[0]), unsafe.Pointer(&v.times[0]), unsafe.Pointer(v.finish.leaf())
 }
 
 // Fetch fetches what the replica and the event will need.
 func (h *Hint) Fetch() {
+	if uint32(h.row) >= uint32(h.n) {
+		return
+	}
 	i := uintptr(h.row)
 	prefetch.Ahead(h.replica, unsafe.Add(h.rows, i*unsafe.Sizeof(row{})), unsafe.Add(h.times, i*unsafe.Sizeof(stamps{})), unsafe.Add(h.leaves, i/8*unsafe.Sizeof(match{})))
 }

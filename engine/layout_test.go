@@ -34,8 +34,8 @@ func TestStateLiesInLines(t *testing.T) {
 		t.Errorf("a row is %d bytes, a step %d, a match %d", unsafe.Sizeof(row{}), unsafe.Sizeof(step{}), unsafe.Sizeof(match{}))
 	}
 	cfg := Config{MaxBatchedTokens: 64, MaxSeqs: 16, MaxModelLen: 100, BlockSize: 16, KVBlocks: 100, Model: toy{base: 1}, Host: models.Host{}}
-	cfg.Reserve(3)
-	first, second := NewVLLM(&cfg), NewVLLM(&cfg)
+	places := Places(3)
+	first, second := places[0].Begin(&cfg), places[1].Begin(&cfg)
 	if a := uintptr(unsafe.Pointer(first)); a%line != 0 || uintptr(unsafe.Pointer(second))-a != unsafe.Sizeof(v) {
 		t.Errorf("replicas begin at %d and %d", a, uintptr(unsafe.Pointer(second)))
 	}

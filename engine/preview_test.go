@@ -32,9 +32,7 @@ func TestAChangedMindLeavesNoTrace(t *testing.T) {
 	}{
 		{"the arrival and a clock that returns", Config{KVBlocks: 1001, Model: toy{base: 5_000_000_000, token: 3_000_000, ctx: 10_000}}, clockReturns},
 		{"the same where blocks are short", Config{KVBlocks: 300, Model: toy{base: 5_000_000_000, token: 3_000_000, ctx: 10_000}}, clockReturns},
-		// Its end lies on the step in which the finish wheel has turned: there the next event
-		// is told of as if no row ended.
-		{"a row that ends late", Config{KVBlocks: 252, Model: toy{base: 5_000_000_000, token: 3_000_000}}, func(i int, p *player) {
+		{"a row that ends late, where blocks are short", Config{KVBlocks: 252, Model: toy{base: 5_000_000_000, token: 3_000_000}}, func(i int, p *player) {
 			p.submit(0, 10, 3000)
 			a := p.submit(0, 10, 1024-9+int32(i/100))
 			at := clock.Time(1024-1)*5_006_000 + clock.Time(i%100-20)*2*ms

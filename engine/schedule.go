@@ -161,6 +161,9 @@ func (v *VLLM) join() {
 		v.heldSum += int64(r.target)
 		v.others -= int64(r.target)
 		v.residue.add(r.heldAt0, 1)
+		if r.last > mostEnd {
+			panic("engine: a replica has made more steps than can be counted")
+		}
 		v.finish.add(i, r.last)
 	}
 	v.joiners.n = 0

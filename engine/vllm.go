@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/bits"
+	"unsafe"
 
 	"slosim/models"
 	"slosim/sim/clock"
@@ -158,15 +159,24 @@ func (v *VLLM) at(k int8) *step {
 // pass makes the planned step the running one, and its place free for the next.
 func (v *VLLM) pass() { v.running, v.planned = v.planned, v.running }
 
-// NewVLLM returns an idle replica, which keeps cfg: it must not change, and other replicas
-// may share it. It panics when the limits contradict each other: the caller validates
-// them with the experiment.
-func NewVLLM(cfg *Config) *VLLM {
+// Places returns room for n replicas side by side, for Begin. It begins at the edge of a
+// line of the processor's cache: Go's runtime lets what is large begin at a page.
+func Places(n int) []VLLM { return make([]VLLM, max(n, alignedFrom))[:n] }
+
+// alignedFrom is how many replicas are large: more than 32 KB.
+const alignedFrom = 32<<10/int(unsafe.Sizeof(VLLM{})) + 1
+
+// NewVLLM is Begin somewhere.
+func NewVLLM(cfg *Config) *VLLM { return new(VLLM).Begin(cfg) }
+
+// Begin makes v an idle replica, whatever it was before, and returns it. It keeps cfg, which
+// must not change; other replicas may share it. It panics when the limits contradict each
+// other: the caller validates them with the experiment.
+func (v *VLLM) Begin(cfg *Config) *VLLM {
 	if cfg.BlockSize < 1 || cfg.BlockSize&(cfg.BlockSize-1) != 0 || cfg.KVBlocks < 2 || cfg.MaxSeqs < 1 || cfg.MaxSeqs > maxRows || cfg.MaxBatchedTokens < cfg.MaxSeqs ||
 		(cfg.MaxModelLen+cfg.BlockSize-1)/cfg.BlockSize > cfg.KVBlocks-1 {
 		panic(fmt.Sprintf("engine: impossible limits: block size %d, %d blocks, %d sequences, %d tokens per step, %d tokens of context", cfg.BlockSize, cfg.KVBlocks, cfg.MaxSeqs, cfg.MaxBatchedTokens, cfg.MaxModelLen))
 	}
-	v := cfg.place()
 	*v = VLLM{
 		cfg:      cfg,
 		log2:     uint8(bits.TrailingZeros32(uint32(cfg.BlockSize))),

@@ -95,8 +95,8 @@ func TestGivingUpLeavesNothingBehind(t *testing.T) {
 			}
 			var sides []engine.Replica
 			make := p.replica
-			p.replica = func(f *fleet, seed uint64, g engine.Gaps) engine.Replica {
-				r := make(f, seed, g)
+			p.replica = func(f *fleet, i int, seed uint64, g engine.Gaps) engine.Replica {
+				r := make(f, i, seed, g)
 				sides = append(sides, r)
 				return r
 			}

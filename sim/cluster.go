@@ -61,7 +61,7 @@ type flight struct {
 	user    int32          // closed loop; −1 otherwise
 	attempt int32          // 0 = the first
 	serial  uint32         // of the slot's uses that have timers
-	gate    int16          // 1 + pool at whose gate it waits; 0 = none
+	gate    int16          // 1 + pool at whose gate it waits; 0 = none, as whoever lets it go on leaves it
 	held    clock.Duration // at a gate, so far
 	since   clock.Time     // at the gate
 	_       [16]byte       // to whole lines
@@ -326,8 +326,9 @@ func (c *cluster) nextTurn(now clock.Time, s *source, k int32) {
 	c.send(now, s, &c.ask, k, 0)
 }
 
-// send puts a request on its way; it fills in its slot and its time. The request must not
-// lie in the table of flights, which may move.
+// send puts a request on its way; it fills in its slot and its time, and cuts its output to
+// what the engines take. The request must not lie in the table of flights, which may move;
+// once delivered it may be overwritten, if it is c.ask: a refusal lets its client go on.
 func (c *cluster) send(now clock.Time, s *source, r *workloads.Request, user, attempt int32) {
 	id := c.free
 	if id < 0 {

@@ -96,7 +96,7 @@ func play(t testing.TB, e Experiment, make func() engine.Replica) (*cluster, *re
 		t.Fatal(err)
 	}
 	if make != nil {
-		p.replica = func(*fleet, uint64, engine.Gaps) engine.Replica { return make() }
+		p.replica = func(*fleet, int, uint64, engine.Gaps) engine.Replica { return make() }
 	}
 	c, err := newCluster(p, e.Seed, new(atomic.Int64))
 	if err != nil {

@@ -6,13 +6,12 @@ import (
 	"slosim/sim/rng"
 )
 
-// newReplica returns an idle replica of a pool. All those that draw nothing of their own
+// newReplica returns an idle replica for a place of a pool. All those that draw nothing of their own
 // share one configuration: many would take much of a processor's cache.
-func (p *plan) newReplica(f *fleet, seed uint64, g engine.Gaps) engine.Replica {
+func (p *plan) newReplica(f *fleet, i int, seed uint64, g engine.Gaps) engine.Replica {
 	spec := &p.exp.Pools[f.index]
 	e := &spec.Engine
-	first := f.config == nil
-	if first || e.SpecDrafts > 0 {
+	if f.config == nil || e.SpecDrafts > 0 {
 		f.config = p.engineConfig(f.index, seed, g)
 	}
 	cfg := f.config
@@ -33,10 +32,10 @@ func (p *plan) newReplica(f *fleet, seed uint64, g engine.Gaps) engine.Replica {
 	case "static":
 		return engine.NewStatic(*cfg)
 	}
-	if first && e.SpecDrafts == 0 {
-		cfg.Reserve(len(f.views))
+	if f.room == nil {
+		f.room = engine.Places(len(f.views))
 	}
-	return engine.NewVLLM(cfg)
+	return f.room[i].Begin(cfg)
 }
 
 // engineConfig returns how the replicas of a pool schedule.

@@ -23,6 +23,7 @@ const (
 // fleet is the replicas of one pool.
 type fleet struct {
 	config   *engine.Config // of its replicas, once there are any
+	room     []engine.VLLM  // where its replicas are, of this kind
 	index    int
 	spec     *Pool
 	first    int32 // of the cluster's replicas
@@ -81,7 +82,7 @@ func (c *cluster) newFleet(k int, seed uint64) {
 		router: c.plan.newRouter(k, seed), longest: spec.Engine.MaxModelLen, use: make([]use, len(c.plan.exp.Traffic)), since: clock.Time(-c.plan.exp.Warmup),
 	}
 	for i := range n {
-		c.replicas = append(c.replicas, c.plan.replica(&f, rng.Derive(seed, len(c.replicas)), meter))
+		c.replicas = append(c.replicas, c.plan.replica(&f, i, rng.Derive(seed, len(c.replicas)), meter))
 		if i < spec.Replicas {
 			f.stage[i] = serving
 			f.views[i].Up = true
@@ -180,7 +181,7 @@ func (c *cluster) rebuild(now clock.Time, f *fleet, i int) {
 	g := f.first + int32(i)
 	c.oldSteps += c.replicas[g].Spent(now).Steps
 	f.built[i]++
-	c.replicas[g] = c.plan.replica(f, rng.Derive(rng.Derive(c.seed, int(g)), int(f.built[i])), c.gaps[f.index])
+	c.replicas[g] = c.plan.replica(f, i, rng.Derive(rng.Derive(c.seed, int(g)), int(f.built[i])), c.gaps[f.index])
 	if c.hints != nil {
 		c.replicas[g].HintAt(&c.hints[g])
 	}

@@ -117,9 +117,12 @@ func (m *monitor) look(now clock.Time, k int) {
 			continue
 		}
 		replica := m.c.replicas[p.first+int32(i)]
+		var load engine.Load
+		if w != nil {
+			load = replica.Load(now)
+		}
 		spent, last, x := replica.Spent(now), &pm.spent[i], &pm.warmth[i]
 		if w != nil {
-			load := replica.Load(now)
 			w.add(&load)
 			w.busy += spent.Busy - last.Busy
 			w.span += spent.Until.Sub(last.Until)

@@ -45,7 +45,7 @@ func queueing(customers, perMs float64, prompt, output workloads.Dist) Experimen
 func simulate(t *testing.T, e Experiment, model models.StepModel, make func() engine.Replica) (*cluster, *rep) {
 	t.Helper()
 	p := &plan{exp: e, phases: phasesOf(e), models: []models.StepModel{model}, poolOf: []int32{0}, poolsOf: [][]int32{nil}, overflow: []int32{-1}, prefillOf: []int32{-1}}
-	p.replica = func(*fleet, uint64, engine.Gaps) engine.Replica { return make() }
+	p.replica = func(*fleet, int, uint64, engine.Gaps) engine.Replica { return make() }
 	p.addGroups()
 	p.addGoals()
 	p.windows, p.width = 1, e.Duration

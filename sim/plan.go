@@ -51,15 +51,15 @@ type plan struct {
 	overflow   []int32   // pool → where it overflows to, or −1
 	prefillOf  []int32   // class → pool that computes its prompts, or −1
 	models     []models.StepModel
-	replica    func(f *fleet, seed uint64, g engine.Gaps) engine.Replica // makes an idle replica
-	judgesGaps bool                                                      // some objective is on ITL
-	lengths    []groupLengths                                            // per group, compiled once: objectives ask thousands of times
-	goals      []goals                                                   // per group
-	served     func(Served)                                              // told of every request that ends; nil = nobody listens
-	onStep     func(pool int, b models.Batch, c models.Cost)             // the same of every step
-	skips      []map[string]bool                                         // per objective
-	windowN    []float64                                                 // per objective: events its window holds; NaN without a closed form
-	history    [][]float64                                               // per objective: events in the m minutes before t = 0
+	replica    func(f *fleet, i int, seed uint64, g engine.Gaps) engine.Replica // makes an idle replica
+	judgesGaps bool                                                             // some objective is on ITL
+	lengths    []groupLengths                                                   // per group, compiled once: objectives ask thousands of times
+	goals      []goals                                                          // per group
+	served     func(Served)                                                     // told of every request that ends; nil = nobody listens
+	onStep     func(pool int, b models.Batch, c models.Cost)                    // the same of every step
+	skips      []map[string]bool                                                // per objective
+	windowN    []float64                                                        // per objective: events its window holds; NaN without a closed form
+	history    [][]float64                                                      // per objective: events in the m minutes before t = 0
 }
 
 // phaseSpan is one phase: sends in [from, to).
