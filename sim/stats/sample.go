@@ -17,6 +17,8 @@ type Sample struct {
 	hist    Hist // once counted
 	counted bool // there are too many values to keep
 	values  []int64
+	full    [][]int64 // those before them, in the order of time
+	before  int       // how many these are
 	inf     int64
 	max     int64
 	limit   int // of values; 0 = exactLimit
@@ -50,9 +52,10 @@ func (s *Sample) AddMissed(v int64) {
 	if limit == 0 {
 		limit = exactLimit
 	}
-	if n := len(s.values); n < limit {
-		if n == cap(s.values) { // append would grow by a fourth, and copy all of it so much oftener
-			s.values = slices.Grow(s.values, max(n, 64))
+	if s.kept() < limit {
+		if len(s.values) >= piece { // one slice would be copied whenever it grows
+			s.full, s.before = append(s.full, s.values), s.kept()
+			s.values = make([]int64, 0, piece)
 		}
 		s.values = append(s.values, v)
 		return
@@ -61,12 +64,34 @@ func (s *Sample) AddMissed(v int64) {
 	s.hist.AddFine(v)
 }
 
+// piece is how many values lie together while they come.
+const piece = 1 << 16
+
+// kept returns how many values there are, if they are kept.
+func (s *Sample) kept() int { return s.before + len(s.values) }
+
+// all returns the values in one piece, in the order of time until something reorders them.
+func (s *Sample) all() []int64 {
+	if s.before > 0 {
+		s.values = slices.Concat(append(s.full, s.values)...)
+		s.full, s.before = nil, 0
+	}
+	return s.values
+}
+
 func (s *Sample) toHist() {
 	s.hist, s.counted = emptyHist(Fine), true
-	for _, v := range s.values {
-		s.hist.AddFine(v)
+	s.count(s)
+	s.values, s.full, s.before = nil, nil, 0
+}
+
+// count counts the values that another sample keeps, or the same one.
+func (s *Sample) count(o *Sample) {
+	for _, part := range append(o.full, o.values) {
+		for _, v := range part {
+			s.hist.AddFine(v)
+		}
 	}
-	s.values = nil
 }
 
 // AddInf records a value that never came about.
@@ -77,7 +102,7 @@ func (s *Sample) N() int64 {
 	if s.counted {
 		return s.hist.N()
 	}
-	return int64(len(s.values))
+	return int64(s.kept())
 }
 
 // Inf returns how many values never came about.
@@ -103,19 +128,17 @@ func (s *Sample) Merge(others ...*Sample) {
 		s.inf += o.inf
 		s.sum += o.sum
 		s.max = max(s.max, o.max)
-		total := len(s.values) + len(o.values)
+		total := s.kept() + o.kept()
 		if !s.counted && (o.counted || total > exactLimit) {
 			s.toHist()
 		}
 		switch {
 		case !s.counted:
-			s.values = append(s.values, o.values...)
+			s.values = append(s.all(), o.all()...)
 		case o.counted:
 			s.hist.Merge(&o.hist)
 		default:
-			for _, v := range o.values {
-				s.hist.AddFine(v)
-			}
+			s.count(o)
 		}
 	}
 }
@@ -175,10 +198,10 @@ func (s *Sample) orderStatistics(ranks []int64) map[int64]float64 {
 		}
 		return at
 	}
-	from := 0
+	from, values := 0, s.all()
 	for _, k := range ranks {
-		nth(s.values[from:], int(k)-from)
-		at[k] = float64(s.values[k])
+		nth(values[from:], int(k)-from)
+		at[k] = float64(values[k])
 		from = int(k)
 	}
 	return at

@@ -34,7 +34,7 @@ func InBatches(samples []*Sample, qs []float64) BatchValues {
 		if s.counted || s.inf > 0 {
 			return v
 		}
-		n += len(s.values)
+		n += s.kept()
 	}
 	for _, k := range []int{Batches, fewestBatches} {
 		size := n / k
@@ -95,10 +95,10 @@ func part(samples []*Sample, b, k int) *Sample {
 	cut := func(v []int64) []int64 { return v[len(v)*b/k : len(v)*(b+1)/k] }
 	out := &Sample{}
 	if len(samples) == 1 {
-		out.values = cut(samples[0].values)
+		out.values = cut(samples[0].all())
 	} else {
 		for _, s := range samples {
-			out.values = append(out.values, cut(s.values)...)
+			out.values = append(out.values, cut(s.all())...)
 		}
 	}
 	for _, v := range out.values {
