@@ -109,8 +109,9 @@ func TestHintsAreOfTheNextRequest(t *testing.T) {
 			}
 		}
 	}
+	now := clock.Time(0)
 	for i := range int32(2000) {
-		now := clock.Time(i) * clock.Time(160*clock.Millisecond+clock.Duration(i*7919%97)*clock.Millisecond)
+		now += clock.Time(160*clock.Millisecond + clock.Duration(i*7919%97)*clock.Millisecond)
 		look(now)
 		v.Submit(now, &workloads.Request{ID: 1000 + i, Prompt: 100 + i*31%3000, Output: 1 + i*67%500})
 	}
