@@ -17,8 +17,8 @@ type match [8]uint64
 // A player is a step in the upper bits and a row in the lower ones.
 const (
 	rowBits = 28
-	noEnd   = 1<<64 - 1 // of a row that does not decode
-	mostEnd = 1<<(64-rowBits) - 2
+	noEnd   = 1<<64 - 1           // of a row that does not decode
+	mostEnd = 1<<(64-rowBits) - 2 // the last step that a player can have: noEnd comes after it
 )
 
 var nobody = match{noEnd, noEnd, noEnd, noEnd, noEnd, noEnd, noEnd, noEnd}

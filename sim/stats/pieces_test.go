@@ -6,7 +6,7 @@ import (
 )
 
 // A sample that lies in many pieces says what its values say, also when more come after it
-// was asked, and when it is merged with another.
+// was asked, and when it is merged with another; its values stay in the order of time.
 func TestPiecesAreOneSample(t *testing.T) {
 	var s, other Sample
 	var want []int64
@@ -45,7 +45,11 @@ func TestPiecesAreOneSample(t *testing.T) {
 	look("pieces")
 	add(&s, piece+3)
 	look("more after a look")
+	from := len(want)
 	add(&other, 2*piece+5)
+	if !slices.Equal(other.all(), want[from:]) { // as batches need it
+		t.Fatal("the order of time is lost")
+	}
 	s.Merge(&other)
 	look("merged")
 
